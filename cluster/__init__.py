@@ -1,0 +1,1 @@
+"""Many workers on one search: splitter, executors (threads, Ray), session and command line."""

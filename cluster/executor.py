@@ -1,0 +1,272 @@
+"""Where tasks run: the protocol, and the executors that need no Ray.
+
+All executors pass one test suite; the serial one, which runs each task when it is polled for, is the oracle.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from cluster.records import Task, TaskResult, WorkerInfo
+from search.controls import CONTROL_WORDS, Controls
+from search.flags import Flags
+from search.referee import print_notice
+from search.rules import Game
+from search.searcher import Job, Searcher
+from tt_store.errors import RunFailedError
+from tt_store.segment import Segment
+
+
+class ResultEvent(NamedTuple):
+    """A task has ended, finished or not."""
+
+    worker: int
+    result: TaskResult
+
+
+class WorkerLost(NamedTuple):
+    """A worker is gone; its tasks must be given to others."""
+
+    worker: int
+    task_ids: tuple[int, ...]
+
+
+class WorkerJoined(NamedTuple):
+    """A worker is ready."""
+
+    worker: WorkerInfo
+
+
+Event = ResultEvent | WorkerLost | WorkerJoined
+
+
+class Executor(Protocol):
+    """Carries tasks to workers and their results back."""
+
+    def workers(self) -> list[WorkerInfo]:
+        """Return the workers that are ready."""
+
+    def begin_search(self) -> None:
+        """Advance the generation of every table: older entries give way first."""
+
+    def submit(self, worker: int, tasks: Sequence[Task]) -> None:
+        """Queue tasks at a worker."""
+
+    def poll(self, timeout_s: float) -> list[Event]:
+        """Return what has happened, after at most so many seconds without an event."""
+
+    def abort(self, task_ids: Iterable[int]) -> None:
+        """Tell tasks that they are moot; their results still come."""
+
+    def set_bound(self, task_id: int, bound: int) -> None:
+        """Tell a task that its beta fell; see `Controls.set_bound`."""
+
+    def stop(self, epoch: int) -> None:
+        """End all tasks up to an epoch; may be called from any thread; their results still come."""
+
+    def hashfull(self) -> float:
+        """Return the share 0..1 of the tables that is in use, sampled."""
+
+    def close(self) -> None:
+        """Stop the workers and give everything back; a second call does nothing."""
+
+
+def run_task(searcher: Searcher, task: Task) -> TaskResult:
+    """Run one task on a searcher: what every executor's worker does."""
+    started = time.perf_counter()
+    job = Job(
+        position=searcher.game.position(task.position),
+        depth=task.depth,
+        alpha=task.alpha,
+        beta=task.beta,
+        ply=task.ply,
+        side=task.side,
+        node_limit=task.node_limit,
+        task_id=task.task_id,
+        epoch=task.epoch,
+        contempt=task.contempt,
+        salt=task.salt,
+    )
+    outcome = searcher.run(job)
+    return TaskResult(
+        task_id=task.task_id,
+        epoch=task.epoch,
+        score=outcome.score,
+        alpha=outcome.alpha,
+        beta=outcome.beta,
+        status=outcome.status,
+        line=outcome.line,
+        statistics=outcome.statistics,
+        elapsed_s=time.perf_counter() - started,
+    )
+
+
+class _OneMachine:
+    """What the executors of this process share: one table, one set of control words, a searcher a worker."""
+
+    MACHINE = "this"
+
+    def __init__(
+        self, game: Game, workers: int, table_mb: float, flags: Flags, notice: Callable[[str], None]
+    ) -> None:
+        self._segment = Segment.private(table_mb, control_words=CONTROL_WORDS)
+        self._controls = Controls(self._segment.control_address)
+        self._searchers = [
+            Searcher(game, self._segment, self._controls, flags=flags, slot=slot, notice=notice)
+            for slot in range(workers)
+        ]
+
+    def workers(self) -> list[WorkerInfo]:
+        """Return all workers: none of this process is ever lost."""
+        return [WorkerInfo(self.MACHINE, worker) for worker in range(len(self._searchers))]
+
+    def begin_search(self) -> None:
+        """Advance the table's generation."""
+        self._segment.advance_generation()
+
+    def abort(self, task_ids: Iterable[int]) -> None:
+        """Write the tasks' control cells."""
+        for task_id in task_ids:
+            self._controls.abort(task_id)
+
+    def set_bound(self, task_id: int, bound: int) -> None:
+        """Write the task's control cell."""
+        self._controls.set_bound(task_id, bound)
+
+    def stop(self, epoch: int) -> None:
+        """Write the stop word."""
+        self._controls.stop(epoch)
+
+    def hashfull(self) -> float:
+        """Return the share of the table that is in use."""
+        return self._segment.hashfull()
+
+
+class SerialExecutor(_OneMachine):
+    """Runs tasks on the calling thread, one a poll, in the order of submission.
+
+    Parameters
+    ----------
+    game
+        The game.
+    workers
+        How many workers to pretend.
+    table_mb
+        Size of the table in MB.
+    flags, notice
+        As for `Searcher`.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        workers: int = 1,
+        table_mb: float = 64.0,
+        *,
+        flags: Flags = Flags(),
+        notice: Callable[[str], None] = print_notice,
+    ) -> None:
+        super().__init__(game, workers, table_mb, flags, notice)
+        self._waiting: deque[tuple[int, Task]] = deque()
+
+    def submit(self, worker: int, tasks: Sequence[Task]) -> None:
+        """Queue tasks."""
+        self._waiting.extend((worker, task) for task in tasks)
+
+    def poll(self, timeout_s: float) -> list[Event]:
+        """Run the next task to its end, whatever the time-out."""
+        if not self._waiting:
+            return []
+        worker, task = self._waiting.popleft()
+        return [ResultEvent(worker, run_task(self._searchers[worker], task))]
+
+    def close(self) -> None:
+        """Give the table back."""
+        self._waiting.clear()
+        self._segment.close()
+
+
+class ThreadExecutor(_OneMachine):
+    """Runs tasks on threads of this process, without the GIL while kernels run: the embedded default.
+
+    Parameters
+    ----------
+    game
+        The game.
+    workers
+        Number of threads.
+    table_mb
+        Size of the table that they share, in MB.
+    flags, notice
+        As for `Searcher`.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        workers: int,
+        table_mb: float = 64.0,
+        *,
+        flags: Flags = Flags(),
+        notice: Callable[[str], None] = print_notice,
+    ) -> None:
+        super().__init__(game, workers, table_mb, flags, notice)
+        self._events: queue.SimpleQueue[ResultEvent | BaseException] = queue.SimpleQueue()
+        self._inboxes: list[queue.SimpleQueue[Task | None]] = [queue.SimpleQueue() for _ in range(workers)]
+        self._is_closed = False
+        self._threads = [
+            threading.Thread(target=self._work, args=(worker,), name=f"rootsplit-worker-{worker}", daemon=True)
+            for worker in range(workers)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, worker: int, tasks: Sequence[Task]) -> None:
+        """Queue tasks at a thread."""
+        for task in tasks:
+            self._inboxes[worker].put(task)
+
+    def poll(self, timeout_s: float) -> list[Event]:
+        """Wait for results.
+
+        Raises
+        ------
+        RunFailedError
+            If a worker's thread has failed.
+        """
+        events: list[Event] = []
+        try:
+            item = self._events.get(timeout=max(timeout_s, 0.0)) if timeout_s > 0 else self._events.get_nowait()
+            while True:
+                if isinstance(item, BaseException):
+                    raise RunFailedError(f"a worker failed: {type(item).__name__}: {item}") from item
+                events.append(item)
+                item = self._events.get_nowait()
+        except queue.Empty:
+            return events
+
+    def close(self) -> None:
+        """End running tasks, join the threads and give the table back."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.stop((1 << 62))
+        for inbox in self._inboxes:
+            inbox.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._segment.close()
+
+    def _work(self, worker: int) -> None:
+        searcher = self._searchers[worker]
+        while (task := self._inboxes[worker].get()) is not None:
+            try:
+                self._events.put(ResultEvent(worker, run_task(searcher, task)))
+            except BaseException as error:  # noqa: BLE001 - a thread must hand every failure to the one who polls
+                self._events.put(error)
+                return

@@ -1,0 +1,171 @@
+"""What travels: frozen records, as msgpack on the wire; never pickled, checked when they arrive."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgpack
+
+from search import workspace as at
+from search.limits import MAX_DEPTH, NO_NODE_LIMIT
+from search.scores import INFINITY, MAX_PLY
+from search.statistics import Statistics
+from tt_store.errors import RootsplitError
+from tt_store.layout import MOVE_MASK
+
+_MAX_RECORDS = 4096
+_MAX_FIELDS = 64
+_MAX_BYTES = 8 << 20
+
+
+class RecordError(RootsplitError):
+    """A message that is no record of ours, or a damaged one."""
+
+
+class Task(NamedTuple):
+    """One subtree to search: about 200 bytes on the wire."""
+
+    task_id: int
+    """Unique in a session, 1..2^47."""
+    epoch: int
+    """Number of the root search (iteration, aspiration try) that it belongs to."""
+    position: tuple[int, ...]
+    """The fields of the game's position."""
+    depth: int
+    alpha: int
+    beta: int
+    """Window from the position's side to move."""
+    ply: int
+    side: int
+    """0 if the side to move is the one that the whole search is for, else 1."""
+    node_limit: int
+    contempt: int
+    salt: int
+
+
+class TaskResult(NamedTuple):
+    """What came of a task."""
+
+    task_id: int
+    epoch: int
+    score: int
+    alpha: int
+    beta: int
+    """The window that was searched in the end."""
+    status: int
+    """`search.workspace.RUNNING` if finished, else why not."""
+    line: tuple[int, ...]
+    statistics: Statistics
+    elapsed_s: float
+    """Seconds that the worker spent on it."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the score may be used."""
+        return self.status == at.RUNNING
+
+
+class WorkerInfo(NamedTuple):
+    """A worker as the splitter sees it."""
+
+    machine: str
+    """Workers of one machine share a table."""
+    worker: int
+    """Unique in a session."""
+
+
+def pack_tasks(tasks: Iterable[Task]) -> bytes:
+    """Return the message of some tasks."""
+    return bytes(msgpack.packb([list(task) for task in tasks]))
+
+
+def unpack_tasks(message: bytes) -> list[Task]:
+    """Return the tasks of a message.
+
+    Raises
+    ------
+    RecordError
+        If it is damaged, or a field is out of range.
+    """
+    return [_checked_task(row) for row in _rows(message, len(Task._fields))]
+
+
+def pack_results(results: Iterable[TaskResult]) -> bytes:
+    """Return the message of some results."""
+    return bytes(msgpack.packb([list(result) for result in results]))
+
+
+def unpack_results(message: bytes) -> list[TaskResult]:
+    """Return the results of a message.
+
+    Raises
+    ------
+    RecordError
+        If it is damaged, or a field is out of range.
+    """
+    return [_checked_result(row) for row in _rows(message, len(TaskResult._fields))]
+
+
+def _rows(message: bytes, width: int) -> list[list[Any]]:
+    try:
+        rows = msgpack.unpackb(
+            message,
+            max_buffer_size=_MAX_BYTES,
+            max_array_len=_MAX_RECORDS,
+            max_map_len=0,
+            max_str_len=0,
+            max_bin_len=0,
+            max_ext_len=0,
+        )
+    except (ValueError, msgpack.UnpackException, struct.error) as error:
+        raise RecordError(f"a message between workers is damaged: {error}") from None
+    if not isinstance(rows, list) or not all(isinstance(row, list) and len(row) == width for row in rows):
+        raise RecordError(f"a message between workers does not hold records of {width} fields")
+    return rows
+
+
+def _checked_task(row: Sequence[Any]) -> Task:
+    task = Task(*row)._replace(position=_integers(row[2], "position", -(1 << 63), (1 << 64) - 1))
+    numbers = task._replace(position=())
+    _within(numbers.task_id, "task_id", 1, 1 << 47)
+    _within(numbers.epoch, "epoch", 1, 1 << 62)
+    _within(numbers.depth, "depth", 0, MAX_DEPTH)
+    _within(numbers.alpha, "alpha", -INFINITY, INFINITY)
+    _within(numbers.beta, "beta", numbers.alpha + 1, INFINITY)
+    _within(numbers.ply, "ply", 0, MAX_PLY - 1)
+    _within(numbers.side, "side", 0, 1)
+    _within(numbers.node_limit, "node_limit", 0, NO_NODE_LIMIT)
+    _within(numbers.contempt, "contempt", -INFINITY, INFINITY)
+    _within(numbers.salt, "salt", -(1 << 63), (1 << 63) - 1)
+    return task
+
+
+def _checked_result(row: Sequence[Any]) -> TaskResult:
+    counts = _integers(row[7], "statistics", 0, 1 << 62)
+    if len(counts) != len(Statistics._fields):
+        raise RecordError("a result's statistics have a wrong number of fields")
+    result = TaskResult(*row)._replace(line=_integers(row[6], "line", 1, MOVE_MASK), statistics=Statistics(*counts))
+    _within(result.task_id, "task_id", 1, 1 << 47)
+    _within(result.epoch, "epoch", 1, 1 << 62)
+    _within(result.score, "score", -INFINITY, INFINITY)
+    _within(result.alpha, "alpha", -INFINITY, INFINITY)
+    _within(result.beta, "beta", -INFINITY, INFINITY)
+    _within(result.status, "status", at.RUNNING, at.NARROWED)
+    if not isinstance(result.elapsed_s, float) or not result.elapsed_s >= 0:
+        raise RecordError("a result's elapsed_s is not a time")
+    return result
+
+
+def _integers(values: Any, name: str, least: int, greatest: int) -> tuple[int, ...]:
+    if not isinstance(values, list) or len(values) > MAX_PLY:
+        raise RecordError(f"the field {name} of a message is not a short list")
+    for value in values:
+        _within(value, name, least, greatest)
+    return tuple(values)
+
+
+def _within(value: Any, name: str, least: int, greatest: int) -> None:
+    if type(value) is not int or not least <= value <= greatest:
+        raise RecordError(f"the field {name} of a message is {value!r}, not an integer from {least} to {greatest}")

@@ -1,0 +1,122 @@
+"""What a search tells its user: one frozen record, as text and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from search.driver import Iteration, SearchResult
+from search.rules import Game
+from search.scores import mate_distance
+
+
+@dataclass(frozen=True)
+class Overheads:
+    """Where the workers' time went; shares 0..1 of workers times seconds."""
+
+    idle: float
+    """Workers without a task."""
+    communication: float
+    """Tasks and results on their way, or waiting to be taken in."""
+    tasks: int
+    aborted_tasks: int
+
+
+@dataclass(frozen=True)
+class SearchReport:
+    """The result of one search."""
+
+    game: Game
+    request_text: str
+    """The position as the user gave it."""
+    moves: tuple[str, ...]
+    result: SearchResult
+    line_texts: tuple[tuple[str, ...], ...]
+    """The principal variation of each iteration, in its users' notation."""
+    workers: int
+    machines: int
+    table_mb: float
+    strategy: str
+    overheads: Overheads
+
+    @property
+    def best_move(self) -> str | None:
+        """The best move in its users' notation; None if the game is over."""
+        move = self.result.best_move
+        return None if move is None else self.game.move_text(self.result.position, move)
+
+    @property
+    def principal_variation(self) -> tuple[str, ...]:
+        """The line of the last finished iteration."""
+        return self.line_texts[-1] if self.line_texts else ()
+
+    @property
+    def nodes_per_s(self) -> float:
+        """Nodes per second, all workers together."""
+        return self.result.statistics.nodes / self.result.time_s if self.result.time_s > 0 else 0.0
+
+    def score_text(self, score: int | None = None) -> str:
+        """Return a score, by default the final one, in its users' convention."""
+        result = self.result
+        return self.game.score_text(result.position, result.score if score is None else score, result.is_solved)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that ``--json`` prints; see the design for its fields."""
+        result, statistics = self.result, self.result.statistics
+        return {
+            "game": self.game.label,
+            "position": self.request_text or self.game.start_text,
+            "moves": list(self.moves),
+            "best_move": self.best_move,
+            "score": result.score,
+            "score_text": self.score_text(),
+            "bound": "exact",
+            "solved": result.is_solved,
+            "mate_in": mate_in(result.score),
+            "depth": result.depth,
+            "seldepth": statistics.selective_depth,
+            "pv": list(self.principal_variation),
+            "nodes": statistics.nodes,
+            "time_s": round(result.time_s, 6),
+            "nps": round(self.nodes_per_s),
+            "workers": self.workers,
+            "machines": self.machines,
+            "table_mb": self.table_mb,
+            "strategy": self.strategy,
+            "first_move_fail_high_rate": statistics.first_move_fail_high_rate,
+            "iterations": [
+                _iteration_json(item, line) for item, line in zip(result.iterations, self.line_texts, strict=True)
+            ],
+            "overheads": {
+                # The search overhead needs a sequential run to compare with: `rootsplit scale` measures it.
+                "search": None,
+                "idle": self.overheads.idle,
+                "communication": self.overheads.communication,
+                "tasks": self.overheads.tasks,
+                "aborted_tasks": self.overheads.aborted_tasks,
+            },
+        }
+
+
+def mate_in(score: int) -> int | None:
+    """Return the winner's moves to the end of the game, negative if the side to move loses; None if undecided."""
+    distance = mate_distance(score)
+    if distance is None:
+        return None
+    moves = (abs(distance) + 1) // 2
+    return moves if score > 0 else -moves
+
+
+def _iteration_json(iteration: Iteration, line: tuple[str, ...]) -> dict[str, Any]:
+    statistics = iteration.statistics
+    return {
+        "depth": iteration.depth,
+        "score": iteration.score,
+        "bound": "exact",
+        "pv": list(line),
+        "nodes": statistics.nodes,
+        "seldepth": statistics.selective_depth,
+        "time_s": round(iteration.time_s, 6),
+        "researches": iteration.researches,
+        "first_move_fail_high_rate": statistics.first_move_fail_high_rate,
+    }

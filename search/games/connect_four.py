@@ -1,0 +1,233 @@
+"""Connect Four on 7 columns and 6 rows: four in a row wins.
+
+Bitboards (Tromp): a column takes seven bits, six cells and a guard::
+
+     6 13 20 27 34 41 48   guards
+     5 12 19 26 33 40 47   row 6
+     4 11 18 25 32 39 46
+     3 10 17 24 31 38 45
+     2  9 16 23 30 37 44
+     1  8 15 22 29 36 43
+     0  7 14 21 28 35 42   row 1
+     column 1 .. 7
+
+`own` holds the stones of the side to move, `mask` all stones. A move is its column, 1..7; a position's text is the
+columns played so far, such as ``4453``, with ``start`` for the empty board.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from search.jit import helper, inlined
+from search.rules import RulesError, mix, push_move
+from search.scores import DRAW, MATE, ONGOING, mate_distance
+from tt_store.native import Word, count_ones
+
+SUMMARY = "Connect Four, 7x6; a position is the columns played, such as 4453; scores as Pascal Pons's"
+WIDTH, HEIGHT = 7, 6
+MAX_MOVES = WIDTH
+START = ""
+_COLUMN_BITS = HEIGHT + 1
+_COLUMN = (1 << HEIGHT) - 1
+_BOTTOM_ROW = sum(1 << _COLUMN_BITS * column for column in range(WIDTH))
+
+BOTTOM = np.uint64(_BOTTOM_ROW)
+BOARD = np.uint64(_BOTTOM_ROW * _COLUMN)
+TOP_ROW = np.uint64(_BOTTOM_ROW << HEIGHT - 1)
+ODD_ROWS = np.uint64(_BOTTOM_ROW * 0b010101)
+EVEN_ROWS = np.uint64(_BOTTOM_ROW * 0b101010)
+ONE = np.uint64(1)
+NOTHING = np.uint64(0)
+
+CENTRE = np.uint64(_COLUMN << 3 * _COLUMN_BITS)
+INNER = np.uint64(_COLUMN << 2 * _COLUMN_BITS | _COLUMN << 4 * _COLUMN_BITS)
+
+# Weights of the estimate, in its own units; checked against exact values in tests/test_connect_four.py.
+THREAT, GOOD_THREAT, CENTRE_STONE, INNER_STONE = 12, 16, 4, 2
+
+# Distances of neighbours along a line: vertical, the two diagonals, horizontal.
+UP, DOWN_RIGHT, RIGHT, UP_RIGHT = 1, _COLUMN_BITS - 1, _COLUMN_BITS, _COLUMN_BITS + 1
+
+_CENTRE_FIRST = 0x7162534
+"""The columns in the order in which they are tried, a hexadecimal digit each, the last one first."""
+
+
+class Position(NamedTuple):
+    """Stones of the side to move, and all stones."""
+
+    own: np.uint64
+    mask: np.uint64
+
+
+@inlined
+def _has_four(stones: Word) -> bool:
+    pairs = stones & (stones >> np.uint64(RIGHT))
+    four = pairs & (pairs >> np.uint64(2 * RIGHT))
+    pairs = stones & (stones >> np.uint64(DOWN_RIGHT))
+    four |= pairs & (pairs >> np.uint64(2 * DOWN_RIGHT))
+    pairs = stones & (stones >> np.uint64(UP_RIGHT))
+    four |= pairs & (pairs >> np.uint64(2 * UP_RIGHT))
+    pairs = stones & (stones >> np.uint64(UP))
+    four |= pairs & (pairs >> np.uint64(2 * UP))
+    return four != NOTHING
+
+
+@helper
+def moves(position: Position, end: int) -> int:
+    """Push the columns that are not full, the centre first."""
+    for index in range(WIDTH):
+        column = _CENTRE_FIRST >> 4 * index & 15
+        if (position.mask >> np.uint64(_COLUMN_BITS * (column - 1) + HEIGHT - 1)) & ONE == NOTHING:
+            end = push_move(end, column)
+    return end
+
+
+@inlined
+def play(position: Position, move: int) -> Position:
+    """Drop a stone: adding one at the foot of a column carries into its lowest empty cell."""
+    foot = ONE << np.uint64(_COLUMN_BITS * (move - 1))
+    return Position(position.own ^ position.mask, position.mask | (position.mask + foot))
+
+
+@helper
+def outcome(position: Position) -> int:
+    """Tell whether the last stone made four, or the board is full."""
+    if _has_four(position.own ^ position.mask):
+        return -MATE
+    if position.mask == BOARD:
+        return DRAW
+    return ONGOING
+
+
+@helper
+def key(position: Position) -> Word:
+    """Hash the position: own stones plus a marker atop each column are unique (Tromp)."""
+    return mix(position.own + position.mask + BOTTOM)
+
+
+@inlined
+def _completing(stones: Word, step: int) -> Word:
+    """Return the cells that would complete a four along a line, whose neighbours lie `step` bits apart."""
+    one, two, three = np.uint64(step), np.uint64(2 * step), np.uint64(3 * step)
+    pairs_below = (stones << one) & (stones << two)
+    pairs_above = (stones >> one) & (stones >> two)
+    # Three stones below or above the cell; two below and one above; one below and two above.
+    cells = (pairs_below & (stones << three)) | (pairs_above & (stones >> three))
+    return cells | (pairs_below & (stones >> one)) | (pairs_above & (stones << one))
+
+
+@helper
+def threats(stones: Word, mask: Word) -> Word:
+    """Return the empty cells where one more of these stones makes four."""
+    cells = _completing(stones, RIGHT) | _completing(stones, DOWN_RIGHT) | _completing(stones, UP_RIGHT)
+    vertical = (stones << np.uint64(UP)) & (stones << np.uint64(2 * UP)) & (stones << np.uint64(3 * UP))
+    return (cells | vertical) & (BOARD & ~mask)
+
+
+@helper
+def _standing(stones: Word, mask: Word, good_rows: Word) -> int:
+    """Return what one side's stones are worth: threats, those on rows that zugzwang favours, central stones."""
+    cells = threats(stones, mask)
+    standing = THREAT * count_ones(cells) + GOOD_THREAT * count_ones(cells & good_rows)
+    return standing + CENTRE_STONE * count_ones(stones & CENTRE) + INNER_STONE * count_ones(stones & INNER)
+
+
+@helper
+def evaluate(position: Position) -> int:
+    """Estimate by threats: the first player profits from those on odd rows, the second from even ones (Allis 1988)."""
+    other = position.own ^ position.mask
+    if count_ones(position.mask) & 1 == 0:
+        return _standing(position.own, position.mask, ODD_ROWS) - _standing(other, position.mask, EVEN_ROWS)
+    return _standing(position.own, position.mask, EVEN_ROWS) - _standing(other, position.mask, ODD_ROWS)
+
+
+def parse(text: str) -> Position:
+    """Return the position after the columns of a text; RulesError where a column is no column, full, or too late."""
+    position = Position(NOTHING, NOTHING)
+    for index, digit in enumerate(text):
+        where = f"disc {index + 1} of {text!r}"
+        if not ("1" <= digit <= str(WIDTH)):
+            raise RulesError(f"{where} is {digit!r}: a column is a digit from 1 to {WIDTH}")
+        if has_four(int(position.own) ^ int(position.mask)):
+            raise RulesError(f"{where} comes too late: the game was won by the disc before it")
+        foot = 1 << _COLUMN_BITS * (int(digit) - 1)
+        mask = int(position.mask)
+        if mask & foot << HEIGHT - 1:
+            raise RulesError(f"{where} does not fit: column {digit} is full")
+        position = Position(np.uint64(int(position.own) ^ mask), np.uint64(mask | mask + foot))
+    return position
+
+
+def has_four(stones: int) -> bool:
+    """Tell whether a bitboard holds four in a row: the plain twin of the compiled test."""
+    for step in (UP, DOWN_RIGHT, RIGHT, UP_RIGHT):
+        pairs = stones & stones >> step
+        if pairs & pairs >> 2 * step:
+            return True
+    return False
+
+
+def text(position: Position) -> str:
+    """Return columns that lead to a position: some order of play that is legal, or ``?`` where there is none."""
+    return _order_of_play(int(position.own), int(position.mask)) or "?"
+
+
+def _order_of_play(own: int, mask: int) -> str | None:
+    """Find columns that build a board, by taking discs off its top, the last mover's first; the centre first."""
+    if not mask:
+        return START
+    seen: set[int] = set()
+    waiting = [(own ^ mask, mask, "")]
+    while waiting:
+        mover, left, played = waiting.pop()
+        if not left:
+            return played
+        if left in seen or has_four(mover ^ left):
+            continue
+        seen.add(left)
+        for column in range(1, WIDTH + 1):
+            stones = left >> _COLUMN_BITS * (column - 1) & _COLUMN
+            top = (stones + 1 >> 1) << _COLUMN_BITS * (column - 1)
+            if stones and mover & top:
+                waiting.append((mover ^ left, left ^ top, str(column) + played))
+    return None
+
+
+def move_text(position: Position, move: int) -> str:
+    """Return the column's digit."""
+    return str(move)
+
+
+def parse_move(position: Position, text: str) -> int:
+    """Return the column that a digit names."""
+    if len(text) != 1 or not "1" <= text <= str(WIDTH):
+        raise RulesError(f"{text!r} is no move: a column is a digit from 1 to {WIDTH}")
+    return int(text)
+
+
+def plies_left(position: Position) -> int:
+    """Return the number of empty cells."""
+    return WIDTH * HEIGHT - int(position.mask).bit_count()
+
+
+def score_text(position: Position, score: int, is_solved: bool) -> str:
+    """Return Pons's score: +k wins with the k-th disc from the end, -k loses so, 0 draws; ~ marks an estimate."""
+    distance = mate_distance(score)
+    if distance is None:
+        return "0" if is_solved and score == DRAW else f"~{score:+d}"
+    last_disc = int(position.mask).bit_count() + abs(distance)
+    discs_from_end = (WIDTH * HEIGHT + 2 - last_disc) // 2
+    return f"{discs_from_end if score > 0 else -discs_from_end:+d}"
+
+
+def mirror(position: Position) -> Position:
+    """Return the position with its columns reversed: of equal value."""
+    return Position(*(np.uint64(_reversed_columns(int(board))) for board in position))
+
+
+def _reversed_columns(board: int) -> int:
+    columns = [board >> _COLUMN_BITS * column & (1 << _COLUMN_BITS) - 1 for column in range(WIDTH)]
+    return sum(bits << _COLUMN_BITS * (WIDTH - 1 - column) for column, bits in enumerate(columns))

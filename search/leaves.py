@@ -1,0 +1,36 @@
+"""Counting leaves: the compiled part of `search.perft`, instantiated for a game."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from search import jit
+from search.scores import ONGOING
+from tt_store.layout import WORD_BYTES
+from tt_store.native import read_int
+
+_game, _flags = jit.binding(__name__)
+moves, play, outcome = _game.moves, _game.play, _game.outcome
+
+
+@jit.helper
+def count_below(position: Any, depth: int, end: int) -> int:
+    """Count the lines of exactly `depth` plies, 1 or more; a game that ends earlier counts none.
+
+    The last ply is counted as moves, not played (bulk counting).
+    """
+    if outcome(position) != ONGOING:
+        return 0
+    last = moves(position, end)
+    if depth == 1:
+        return (last - end) // WORD_BYTES
+    leaves = 0
+    for cursor in range(end, last, WORD_BYTES):
+        leaves += count_below(play(position, read_int(cursor)), depth - 1, last)
+    return leaves
+
+
+@jit.cached
+def count_leaves(position: Any, depth: int, memory: int) -> int:
+    """Count the lines of exactly `depth` plies from a position; `memory` has room for the moves of all plies."""
+    return 1 if depth == 0 else count_below(position, depth, memory)

@@ -1,0 +1,86 @@
+"""Move ordering: table move, killers (Akl and Newborn 1977), the game's own estimate, history (Schaeffer 1983).
+
+Instantiated together with the kernel. A ranked move is one word, ``rank << 16 | move``, so that a move and its rank
+are moved at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from search import jit
+from search import workspace as at
+from tt_store.layout import MOVE_MASK, WORD_BYTES
+from tt_store.native import read_int, write_int
+
+_game, _flags = jit.binding(__name__)
+
+order, move_slot = _game.order, _game.move_slot
+HAS_ORDER = _game.has_order
+HAS_HISTORY = _game.history_size > 0
+RANKS = _flags.ordering and (HAS_ORDER or HAS_HISTORY)
+HISTORY = at.history_offset(_game.max_moves)
+
+RANK_SHIFT = 16
+TABLE_RANK = 1 << 44
+KILLER_RANK = 1 << 43
+ORDER_WEIGHT = 1 << 12
+"""A game's estimate outweighs history by this factor; history decides among equals."""
+HISTORY_LIMIT = ORDER_WEIGHT - 1
+
+
+@jit.helper
+def killer_address(memory: int, ply: int) -> int:
+    """Return the address of the two killers of a ply."""
+    return memory + at.KILLERS + ply * at.KILLERS_A_PLY * WORD_BYTES
+
+
+@jit.helper
+def rank_moves(position: Any, table_move: int, ply: int, memory: int, begin: int, last: int) -> int:
+    """Put a rank above each move between two addresses of the stack; returns 0."""
+    killers = killer_address(memory, ply)
+    for cursor in range(begin, last, WORD_BYTES):
+        move = read_int(cursor)
+        rank = 0
+        if move == table_move:
+            rank = TABLE_RANK
+        elif HAS_HISTORY and (move == read_int(killers) or move == read_int(killers + WORD_BYTES)):
+            rank = KILLER_RANK + (1 if move == read_int(killers) else 0)
+        else:
+            if HAS_ORDER:
+                rank = order(position, move) * ORDER_WEIGHT
+            if HAS_HISTORY:
+                rank += read_int(memory + HISTORY + move_slot(position, move) * WORD_BYTES)
+        write_int(cursor, rank << RANK_SHIFT | move)
+    return 0
+
+
+@jit.helper
+def pick_move(cursor: int, last: int) -> int:
+    """Bring the move of the highest rank to the cursor and return it; equals keep their order."""
+    best = cursor
+    word = read_int(cursor)
+    for other in range(cursor + WORD_BYTES, last, WORD_BYTES):
+        if read_int(other) >> RANK_SHIFT > word >> RANK_SHIFT:
+            best = other
+            word = read_int(other)
+    # Shift the others up by one, so that equal ranks stay as the game generated them.
+    for gap in range(best, cursor, -WORD_BYTES):
+        write_int(gap, read_int(gap - WORD_BYTES))
+    write_int(cursor, word)
+    return word & MOVE_MASK
+
+
+@jit.helper
+def credit_fail_high(position: Any, move: int, depth: int, ply: int, memory: int) -> int:
+    """Remember a move that refuted a node: as a killer of its ply, and by depth squared in the history; returns 0."""
+    if HAS_HISTORY:
+        killers = killer_address(memory, ply)
+        if read_int(killers) != move:
+            write_int(killers + WORD_BYTES, read_int(killers))
+            write_int(killers, move)
+        slot = memory + HISTORY + move_slot(position, move) * WORD_BYTES
+        value = read_int(slot)
+        # Grows fast while small, and never reaches the limit.
+        write_int(slot, value + depth * depth * (HISTORY_LIMIT - value) // (HISTORY_LIMIT + depth * depth))
+    return 0

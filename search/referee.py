@@ -1,0 +1,122 @@
+"""The judge of a game for Python code: legal moves, play, outcome; wraps the compiled `search.rulebook`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from search import jit
+from search.flags import Flags
+from search.rules import Game, RulesError
+from search.scores import ONGOING
+from tt_store.layout import WORD_BYTES
+
+_PLAIN = Flags()
+
+
+def print_notice(line: str) -> None:
+    """Tell the user one line, on stderr."""
+    print(f"rootsplit: {line}", file=sys.stderr, flush=True)
+
+
+class Facts(NamedTuple):
+    """What the rules say of a position."""
+
+    outcome: int
+    """`ONGOING` or the final score for the side to move."""
+    evaluation: int
+    """The estimate for the side to move."""
+    side_to_move: int
+    """0 or 1 for games with extra turns, else always 0."""
+    key: int
+    """The 64-bit hash, as a signed integer."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the game has ended."""
+        return self.outcome != ONGOING
+
+
+class Referee:
+    """Answers questions about positions of one game.
+
+    Parameters
+    ----------
+    game
+        A game from `search.rules.load_game`.
+    notice
+        Gets a line if something must be compiled first.
+    """
+
+    def __init__(self, game: Game, notice: Callable[[str], None] = print_notice) -> None:
+        self.game = game
+        self.rulebook = jit.specialise("search.rulebook", game, _PLAIN)
+        self._buffer = np.zeros(game.max_moves + 1, np.int64)
+        jit.warm_up(self.rulebook, self._touch_all, notice)
+
+    def legal_moves(self, position: Any) -> list[int]:
+        """Return the legal moves as the game generates them; none where the game is over."""
+        if self.facts(position).is_over:
+            return []
+        begin = self._buffer.ctypes.data
+        end = self.rulebook.list_moves(position, begin)
+        return [int(move) for move in self._buffer[: (end - begin) // WORD_BYTES]]
+
+    def play(self, position: Any, move: int) -> Any:
+        """Return the position after a legal move."""
+        return self.game.position(self.rulebook.play_move(position, move))
+
+    def facts(self, position: Any) -> Facts:
+        """Return outcome, estimate, side to move and hash."""
+        return Facts(*self.rulebook.facts_of(position))
+
+    def changes_side(self, before: Any, after: Any) -> bool:
+        """Tell whether the other side is to move after a move."""
+        if not self.game.has_extra_turns:
+            return True
+        return self.facts(before).side_to_move != self.facts(after).side_to_move
+
+    def play_texts(self, position: Any, texts: Iterable[str]) -> Any:
+        """Play moves given as text.
+
+        Raises
+        ------
+        RulesError
+            If one of them is no move, or not legal where it is played.
+        """
+        for number, text in enumerate(texts, 1):
+            move = self.game.parse_move(position, text)
+            if move not in self.legal_moves(position):
+                raise RulesError(f"move {number}, {text}, is not legal there")
+            position = self.play(position, move)
+        return position
+
+    def legal_prefix(self, position: Any, line: Iterable[int]) -> tuple[list[int], Any]:
+        """Return the moves of a line up to the first illegal one, and the position after them."""
+        played: list[int] = []
+        for move in line:
+            if move not in self.legal_moves(position):
+                break
+            position = self.play(position, move)
+            played.append(move)
+        return played, position
+
+    def line_texts(self, position: Any, line: Iterable[int]) -> list[str]:
+        """Return a legal line in its users' notation."""
+        texts = []
+        for move in line:
+            texts.append(self.game.move_text(position, move))
+            position = self.play(position, move)
+        return texts
+
+    def _touch_all(self) -> None:
+        position = self.game.parse("")
+        word = np.zeros(16, np.int64)
+        address = (word.ctypes.data + 63) & ~63
+        self.rulebook.facts_of(position)
+        self.rulebook.list_moves(position, self._buffer.ctypes.data)
+        self.rulebook.play_move(position, int(self._buffer[0]))
+        self.rulebook.probe_table(address, 1, 0)

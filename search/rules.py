@@ -1,0 +1,295 @@
+"""What a game must define, what it may define, and how it is found.
+
+A game is one Python file. Its compiled functions look into positions; nobody else does. Required names::
+
+    Position                    a NamedTuple whose fields are annotated numpy.uint64 or numpy.int64
+    MAX_MOVES                   no position has more moves, 1..1024
+    START                       the text of the usual first position
+    moves(position, end)        @helper: push each legal move (1..65535) with `push_move`, return the new end
+    play(position, move)        @inlined: the position after a legal move
+    outcome(position)           @helper: ONGOING, or the final score for the side to move: -MATE, MATE, DRAW, other
+    key(position)               @helper: a well mixed 64-bit hash (uint64) of all that matters, `mix` helps
+    evaluate(position)          @helper: an estimate for the side to move, within (-MATE_BOUND, MATE_BOUND)
+    parse(text)                 the Position of a text, or RulesError with one sentence
+    text(position)              the text of a Position
+    move_text(position, move)   a move in its users' notation
+    parse_move(position, text)  the other way; RulesError where the text is no move at all (legality is checked later)
+
+Optional names::
+
+    order(position, move)       @helper: a small estimate (|x| < 2^28) of a move for its mover; higher is tried first
+    move_slot(position, move)   @helper, with HISTORY_SIZE: 0..HISTORY_SIZE-1; asks for killers and history
+    side_to_move(position)      @helper, 0 or 1: needed only if a move may leave the same side to move
+    plies_left(position)        plain: no game from here lasts longer; the search then knows when it is complete
+    score_text(position, score, is_solved)  plain: a score in its users' convention
+    mirror(position)            plain: a symmetric position of equal value, for tests
+    swap_sides(position)        plain: the same board with the other side to move, for tests
+    SUMMARY                     one line for `rootsplit games`
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_type_hints
+
+import numpy as np
+
+from search.jit import helper
+from search.scores import MATE, MATE_BOUND, mate_distance
+from tt_store.errors import RootsplitError
+from tt_store.layout import WORD_BYTES
+from tt_store.native import Word, write_int
+
+MAX_MOVE = 0xFFFF
+_GAMES_PACKAGE = "search.games"
+_REQUIRED = (
+    "Position", "MAX_MOVES", "START", "moves", "play", "outcome", "key", "evaluate",
+    "parse", "text", "move_text", "parse_move",
+)  # fmt: skip
+_FIELD_TYPES = (np.uint64, np.int64)
+
+
+class RulesError(RootsplitError):
+    """A game, a position or a move that does not exist or is not allowed."""
+
+
+@helper
+def push_move(end: int, move: int) -> int:
+    """Push a move on the move stack and return the stack's new end."""
+    write_int(end, move)
+    return end + WORD_BYTES
+
+
+@helper
+def mix(word: Word) -> Word:
+    """Mix a 64-bit word (``uint64``) so that all its bits depend on each other (finaliser of MurmurHash3, Appleby)."""
+    word ^= word >> np.uint64(33)
+    word *= np.uint64(0xFF51AFD7ED558CCD)
+    word ^= word >> np.uint64(33)
+    word *= np.uint64(0xC4CEB9FE1A85EC53)
+    word ^= word >> np.uint64(33)
+    return word
+
+
+@helper
+def _no_order(_position: Any, _move: int) -> int:
+    return 0
+
+
+@helper
+def _one_side(_position: Any) -> int:
+    return 0
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """A game's file, checked, with defaults for what it leaves out."""
+
+    name: str
+    """What the user called it: a name, or the path of a file."""
+    module: ModuleType = field(repr=False)
+
+    @property
+    def label(self) -> str:
+        """The game's short name, fit for a file name."""
+        return Path(self.name).stem
+
+    @property
+    def position_type(self) -> type[Any]:
+        """The game's NamedTuple."""
+        return self._get("Position")
+
+    @property
+    def summary(self) -> str:
+        """One line about the game."""
+        return str(getattr(self.module, "SUMMARY", (self.module.__doc__ or "").strip().partition("\n")[0]))
+
+    @property
+    def max_moves(self) -> int:
+        """No position has more moves."""
+        return int(self._get("MAX_MOVES"))
+
+    @property
+    def history_size(self) -> int:
+        """Number of history slots; 0 where the game wants no history."""
+        return int(getattr(self.module, "HISTORY_SIZE", 0))
+
+    @property
+    def start_text(self) -> str:
+        """Text of the usual first position."""
+        return str(self._get("START"))
+
+    @property
+    def moves(self) -> Callable[[Any, int], int]:
+        """Compiled: pushes legal moves."""
+        return self._get("moves")
+
+    @property
+    def play(self) -> Callable[[Any, int], Any]:
+        """Compiled: the position after a move."""
+        return self._get("play")
+
+    @property
+    def outcome(self) -> Callable[[Any], int]:
+        """Compiled: `ONGOING` or the final score."""
+        return self._get("outcome")
+
+    @property
+    def key(self) -> Callable[[Any], int]:
+        """Compiled: 64-bit hash."""
+        return self._get("key")
+
+    @property
+    def evaluate(self) -> Callable[[Any], int]:
+        """Compiled: estimate at the horizon."""
+        return self._get("evaluate")
+
+    @property
+    def has_order(self) -> bool:
+        """Whether the game estimates moves."""
+        return hasattr(self.module, "order")
+
+    @property
+    def order(self) -> Callable[[Any, int], int]:
+        """Compiled: a move's estimate; 0 by default."""
+        return getattr(self.module, "order", _no_order)
+
+    @property
+    def move_slot(self) -> Callable[[Any, int], int]:
+        """Compiled: a move's slot in the history table."""
+        return getattr(self.module, "move_slot", _no_order)
+
+    @property
+    def has_extra_turns(self) -> bool:
+        """Whether a move may leave the same side to move."""
+        return hasattr(self.module, "side_to_move")
+
+    @property
+    def side_to_move(self) -> Callable[[Any], int]:
+        """Compiled: 0 or 1; always 0 by default."""
+        return getattr(self.module, "side_to_move", _one_side)
+
+    def position(self, words: Sequence[int]) -> Any:
+        """Build a position from its fields as integers, each of exactly the type that the kernel was compiled for.
+
+        Raises
+        ------
+        RulesError
+            If the number of fields or a field's range is wrong.
+        """
+        kinds = _field_types(self.position_type)
+        if len(words) != len(kinds):
+            raise RulesError(f"a position of {self.label} has {len(kinds)} fields, not {len(words)}")
+        try:
+            return self.position_type(*(kind(int(word)) for kind, word in zip(kinds, words, strict=True)))
+        except OverflowError:
+            raise RulesError(f"a field of this {self.label} position does not fit 64 bits") from None
+
+    def parse(self, text: str) -> Any:
+        """Return the position that a text describes; an empty text or ``start`` is the usual first one.
+
+        Raises
+        ------
+        RulesError
+            If the text is not a position of this game.
+        """
+        text = text.strip()
+        return self.position(self._get("parse")(self.start_text if text in ("", "start", "startpos") else text))
+
+    def text(self, position: Any) -> str:
+        """Return the text of a position."""
+        return str(self._get("text")(position))
+
+    def move_text(self, position: Any, move: int) -> str:
+        """Return a move in its users' notation."""
+        return str(self._get("move_text")(position, move))
+
+    def parse_move(self, position: Any, text: str) -> int:
+        """Return the move that a text means; legality is not checked here."""
+        return int(self._get("parse_move")(position, text.strip()))
+
+    def plies_left(self, position: Any) -> int | None:
+        """Return an upper bound of the plies to the end of the game, or None if the game gives none."""
+        bound = getattr(self.module, "plies_left", None)
+        return None if bound is None else int(bound(position))
+
+    def score_text(self, position: Any, score: int, is_solved: bool) -> str:
+        """Return a score in the convention of the game's users."""
+        convention = getattr(self.module, "score_text", None)
+        if convention is not None:
+            return str(convention(position, score, is_solved))
+        distance = mate_distance(score)
+        if distance is not None:
+            return f"{'won' if score > 0 else 'lost'} in {abs(distance)}"
+        return f"{score:+d}" if is_solved else f"~{score:+d}"
+
+    def _get(self, name: str) -> Any:
+        return getattr(self.module, name)
+
+
+def _field_types(position_type: type[Any]) -> list[type[Any]]:
+    hints = get_type_hints(position_type)
+    return [hints[name] for name in position_type._fields]
+
+
+def load_game(name: str) -> Game:
+    """Return a game by its name, or by the path of its file (``./my_game.py``).
+
+    Raises
+    ------
+    RulesError
+        If there is no such game, or its file does not define what a game must define.
+    """
+    if name.endswith(".py"):
+        module = _import_file(Path(name))
+    elif name in game_names():
+        module = importlib.import_module(f"{_GAMES_PACKAGE}.{name}")
+    else:
+        raise RulesError(f"unknown game {name!r}: there are {', '.join(game_names())}, or give the path of a .py file")
+    missing = [required for required in _REQUIRED if not hasattr(module, required)]
+    if missing:
+        raise RulesError(f"the game {name} does not define {', '.join(missing)}")
+    wrong = [kind for kind in _field_types(module.Position) if kind not in _FIELD_TYPES]
+    if wrong:
+        raise RulesError(f"the fields of Position in {name} must be numpy.uint64 or numpy.int64, not {wrong[0]}")
+    return Game(name, module)
+
+
+def game_names() -> list[str]:
+    """Return the names of the games that come with rootsplit, sorted."""
+    package = importlib.import_module(_GAMES_PACKAGE)
+    return sorted(found.name for found in pkgutil.iter_modules(package.__path__))
+
+
+def _import_file(path: Path) -> ModuleType:
+    """Import a user's game under a name of its own, once."""
+    if not path.is_file():
+        raise RulesError(f"the game file {path} does not exist")
+    name = "rootsplit_game_" + re.sub(r"\W", "_", path.stem)
+    loaded = sys.modules.get(name)
+    if loaded is not None and loaded.__file__ == str(path.resolve()):
+        return loaded
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    if spec is None or spec.loader is None:
+        raise RulesError(f"the game file {path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise RulesError(f"the game file {path} fails when it is imported: {type(error).__name__}: {error}") from error
+    return module
+
+
+def check_evaluation(score: int) -> bool:
+    """Tell whether a final score or an estimate lies where a game may put it."""
+    return -MATE_BOUND < score < MATE_BOUND or score in (MATE, -MATE)

@@ -1,0 +1,166 @@
+"""One searching core: a game's kernel, its workspace, and the table that it shares with others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from search import jit
+from search import workspace as at
+from search.controls import Controls
+from search.flags import Flags
+from search.limits import NO_NODE_LIMIT
+from search.referee import Referee, print_notice
+from search.rules import Game
+from search.scores import INFINITY
+from search.statistics import Statistics
+from tt_store.layout import BOUND_EXACT, NO_MOVE, WORD_BYTES, unpack
+from tt_store.segment import Segment
+
+
+class Job(NamedTuple):
+    """What a searcher is asked."""
+
+    position: Any
+    depth: int
+    """Plies to the horizon, 0 or more."""
+    alpha: int = -INFINITY
+    beta: int = INFINITY
+    """The window, from the position's side to move."""
+    ply: int = 0
+    """Plies from the root of the whole search: mates count from there."""
+    side: int = 0
+    """0 if the side to move is the one that the whole search is for, else 1."""
+    node_limit: int = NO_NODE_LIMIT
+    task_id: int = 1
+    """Picks the control cell, 1..2^47."""
+    epoch: int = 1
+    """The job ends when the stop word reaches it."""
+    contempt: int = 0
+    """What a draw costs the side that the search is for, in the game's units."""
+    salt: int = 0
+    """Mixed into all keys (signed 64-bit): searches of different salts share nothing in the table."""
+
+
+class Outcome(NamedTuple):
+    """What came of a job."""
+
+    score: int
+    """By the kernel's contract for the window below; void unless the job was finished."""
+    alpha: int
+    beta: int
+    """The window that was searched in the end: control words may have narrowed it."""
+    status: int
+    """`search.workspace.RUNNING` if finished, else why not."""
+    line: tuple[int, ...]
+    """Best line from the position, legal throughout; empty if the score is no more than a bound at or below alpha."""
+    statistics: Statistics
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the score may be used."""
+        return self.status == at.RUNNING
+
+
+class Searcher:
+    """Runs jobs on the calling thread, without the GIL while the kernel runs.
+
+    Parameters
+    ----------
+    game, flags
+        Which kernel.
+    segment
+        The table; stays the caller's.
+    controls
+        The control words to obey.
+    slot
+        The progress word to write.
+    notice
+        Gets a line if something must be compiled first.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        segment: Segment,
+        controls: Controls,
+        *,
+        flags: Flags = Flags(),
+        slot: int = 0,
+        notice: Callable[[str], None] = print_notice,
+    ) -> None:
+        self.game, self.flags = game, flags
+        self.referee = Referee(game, notice)
+        self._kernel = jit.specialise("search.kernel", game, flags)
+        self._segment, self._controls = segment, controls
+        self._memory = np.zeros(at.workspace_words(game.max_moves, game.history_size), np.int64)
+        self._address = self._memory.ctypes.data
+        self._put(at.PROGRESS_ADDRESS, controls.progress_address(slot))
+        self._put(at.STOP_ADDRESS, controls.stop_address)
+        self._put(at.TABLE_ADDRESS, segment.table_address)
+        self._put(at.TABLE_BUCKETS, segment.buckets)
+        # Values of other variants must not be met in one table: exact-depth entries mean something else.
+        self._variant_salt = 0 if flags == Flags() else hash(tuple(int(flag) for flag in flags))
+        start = Job(game.parse(""), depth=1)
+        jit.warm_up(self._kernel, lambda: self._call(start), notice)
+
+    def run(self, job: Job) -> Outcome:
+        """Search a job to its end, its limits, or a control word."""
+        score = self._call(job)
+        window = self._get(at.TASK_ALPHA), self._get(at.TASK_BETA)
+        status = self._get(at.STATUS)
+        statistics = Statistics(*(int(word) for word in self._memory[: at.STATISTICS_WORDS]))
+        line: tuple[int, ...] = ()
+        if status == at.RUNNING and score > window[0]:
+            line = self._line(job)
+        return Outcome(score, *window, status, line, statistics)
+
+    def forget(self) -> None:
+        """Forget killers and history, as before an unrelated search."""
+        self._memory[at.KILLERS // WORD_BYTES : at.LENGTHS // WORD_BYTES] = 0
+        self._memory[at.history_offset(self.game.max_moves) // WORD_BYTES :] = 0
+
+    def _call(self, job: Job) -> int:
+        self._memory[: at.STATISTICS_WORDS] = 0
+        self._put(at.STATUS, at.RUNNING)
+        self._put(at.NEXT_POLL, 0)
+        self._put(at.NODE_LIMIT, job.node_limit)
+        self._put(at.TASK_ID, job.task_id)
+        self._put(at.EPOCH, job.epoch)
+        self._put(at.CELL_ADDRESS, self._controls.cell_address(job.task_id))
+        self._put(at.TASK_ALPHA, job.alpha)
+        self._put(at.TASK_BETA, job.beta)
+        self._put(at.GENERATION, self._segment.generation)
+        self._put(at.CONTEMPT, job.contempt)
+        self._put(at.KEY_SALT, job.salt ^ self._variant_salt)
+        return int(self._kernel.search_root(job.position, job.depth, job.ply, job.side, self._address))
+
+    def _line(self, job: Job) -> tuple[int, ...]:
+        """Return the kernel's line, cut where it is illegal, continued from exact entries of the table."""
+        length = self._get(at.LENGTHS + job.ply * WORD_BYTES)
+        begin = (at.LINES + job.ply * at.LINE_BYTES) // WORD_BYTES
+        raw = (int(move) for move in self._memory[begin : begin + length])
+        line, position = self.referee.legal_prefix(job.position, raw)
+        while len(line) < job.depth:
+            move = self._known_move(position, job)
+            if move == NO_MOVE or move not in self.referee.legal_moves(position):
+                break
+            line.append(move)
+            position = self.referee.play(position, move)
+        return tuple(line)
+
+    def _known_move(self, position: Any, job: Job) -> int:
+        if not self.flags.table:
+            return NO_MOVE
+        key = self.referee.facts(position).key ^ job.salt ^ self._variant_salt
+        segment = self._segment
+        entry = unpack(self.referee.rulebook.probe_table(segment.table_address, segment.buckets, key))
+        return entry.move if entry.bound == BOUND_EXACT else NO_MOVE
+
+    def _put(self, offset: int, value: int) -> None:
+        self._memory[offset // WORD_BYTES] = value
+
+    def _get(self, offset: int) -> int:
+        return int(self._memory[offset // WORD_BYTES])

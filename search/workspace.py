@@ -1,0 +1,67 @@
+"""The memory of one searching core: what outlives a node, at fixed offsets from one address.
+
+An array owned by Numba costs 10-12 ns a node in reference counts; kernels therefore get the address of this block::
+
+    +----------+---------+---------+---------------------+-----------+-----------------+
+    | counters | killers | lengths | lines (triangular)  | move stack| history         |
+    +----------+---------+---------+---------------------+-----------+-----------------+
+
+All fields are 64-bit words. One thread at a time uses a workspace.
+"""
+
+from __future__ import annotations
+
+from search.scores import MAX_PLY
+from tt_store.layout import WORD_BYTES
+
+_HEADER_WORDS = 64
+
+# Statistics of the running task.
+NODES = 0 * WORD_BYTES
+SELECTIVE_DEPTH = 1 * WORD_BYTES
+PROBES = 2 * WORD_BYTES
+HITS = 3 * WORD_BYTES
+CUTOFFS = 4 * WORD_BYTES
+FAIL_HIGHS = 5 * WORD_BYTES
+FIRST_FAIL_HIGHS = 6 * WORD_BYTES
+RESEARCHES = 7 * WORD_BYTES
+STATISTICS_WORDS = 8
+
+# Limits and control.
+STATUS = 8 * WORD_BYTES
+NEXT_POLL = 9 * WORD_BYTES
+NODE_LIMIT = 10 * WORD_BYTES
+TASK_ID = 11 * WORD_BYTES
+EPOCH = 12 * WORD_BYTES
+CELL_ADDRESS = 13 * WORD_BYTES
+STOP_ADDRESS = 14 * WORD_BYTES
+PROGRESS_ADDRESS = 15 * WORD_BYTES
+TASK_ALPHA = 16 * WORD_BYTES
+TASK_BETA = 17 * WORD_BYTES
+
+# What the search is for.
+TABLE_ADDRESS = 20 * WORD_BYTES
+TABLE_BUCKETS = 21 * WORD_BYTES
+GENERATION = 22 * WORD_BYTES
+KEY_SALT = 23 * WORD_BYTES
+CONTEMPT = 24 * WORD_BYTES
+
+KILLERS = _HEADER_WORDS * WORD_BYTES
+KILLERS_A_PLY = 2
+LENGTHS = KILLERS + MAX_PLY * KILLERS_A_PLY * WORD_BYTES
+LINES = LENGTHS + (MAX_PLY + 1) * WORD_BYTES
+LINE_BYTES = MAX_PLY * WORD_BYTES
+MOVES = LINES + MAX_PLY * LINE_BYTES
+
+RUNNING, OUT_OF_NODES, STOPPED, ABORTED, NARROWED = 0, 1, 2, 3, 4
+"""Values of `STATUS`: why a search is unwinding, if it is."""
+
+
+def workspace_words(max_moves: int, history_size: int) -> int:
+    """Return the size of a workspace in words, for a game's branching and number of history slots."""
+    return MOVES // WORD_BYTES + MAX_PLY * max_moves + history_size
+
+
+def history_offset(max_moves: int) -> int:
+    """Return the byte offset of the history table, behind the move stack."""
+    return MOVES + MAX_PLY * max_moves * WORD_BYTES

@@ -1,0 +1,227 @@
+"""Compiled memory primitives: the only file of `tt_store` that knows Numba.
+
+Each primitive is a pair: an emitter of LLVM instructions for compiled callers, and a plain Python twin that runs
+when the JIT is off (``NUMBA_DISABLE_JIT=1``), so that every kernel can be stepped through and measured for
+coverage. Addresses are ``int64`` (user space lies below 2^63), so that they mix with offsets without a change of
+type; words are ``uint64``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+# OpenBLAS, which comes with NumPy, would start a thread a core that spins for a while; nothing here uses it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from llvmlite import ir
+from numba import config, njit, types
+from numba.extending import intrinsic
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+JIT_DISABLED = bool(cast(Any, config).DISABLE_JIT)
+"""True when ``NUMBA_DISABLE_JIT`` is set: everything then runs as plain Python."""
+
+Word = Any
+"""An unsigned 64-bit word: ``numpy.uint64`` to the compiler, any integer to plain Python."""
+
+Integer = Any
+"""A signed 64-bit integer: ``numpy.int64`` to the compiler, any integer to plain Python."""
+
+_compile = cast(Any, njit)  # Its type knows only some of its options.
+_WORD = ir.IntType(64)
+_WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
+
+
+def helper(function: Function) -> Function:
+    """Compile a small function that only compiled code calls (no wrappers: less to compile).
+
+    Parameters
+    ----------
+    function
+        A function of integers and named tuples of integers; compiled at its first call, without the GIL.
+    """
+    return cast(Function, _compile(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+
+
+def inlined(function: Function) -> Function:
+    """Compile a small function and have LLVM inline it at each call: for `play`, where it measured 27 %."""
+    options = {"nogil": True, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast(Function, _compile(**options)(function))
+
+
+def entry(function: Function) -> Function:
+    """Compile a function that Python calls, without the GIL, in memory only."""
+    return cast(Function, njit(nogil=True)(function))
+
+
+def _primitive(result: Any, arguments: tuple[Any, ...], emit: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Pair an LLVM emitter with the decorated plain Python twin.
+
+    Parameters
+    ----------
+    result, arguments
+        Numba types; the callers' values are cast to them.
+    emit
+        ``emit(builder, *values) -> value`` of the instructions.
+    """
+
+    def pair(plain: Function) -> Function:
+        if JIT_DISABLED:
+            return plain
+
+        def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+            return emit(builder, *values)
+
+        def typed_one(_typing_context: Any, _first: Any) -> Any:
+            return result(*arguments), generate
+
+        def typed_two(_typing_context: Any, _first: Any, _second: Any) -> Any:
+            return result(*arguments), generate
+
+        # Numba reads the number of arguments from the typing function's own signature.
+        typed = typed_one if len(arguments) == 1 else typed_two
+        typed.__name__ = typed.__qualname__ = plain.__name__
+        typed.__doc__ = plain.__doc__
+        return cast(Function, intrinsic(typed))
+
+    return pair
+
+
+def _pointer(builder: Any, address: Any) -> Any:
+    return builder.inttoptr(address, _WORD.as_pointer())
+
+
+def _emit_read(builder: Any, address: Any) -> Any:
+    return builder.load(_pointer(builder, address), align=8)
+
+
+def _emit_write(builder: Any, address: Any, value: Any) -> Any:
+    builder.store(value, _pointer(builder, address), align=8)
+    return ir.Constant(ir.IntType(64), 0)
+
+
+def _emit_atomic_read(builder: Any, address: Any) -> Any:
+    return builder.load_atomic(_pointer(builder, address), "monotonic", 8)
+
+
+def _emit_atomic_write(builder: Any, address: Any, value: Any) -> Any:
+    builder.store_atomic(value, _pointer(builder, address), "monotonic", 8)
+    return ir.Constant(ir.IntType(64), 0)
+
+
+def _emit_prefetch(builder: Any, address: Any) -> Any:
+    i32 = ir.IntType(32)
+    byte_pointer = ir.IntType(8).as_pointer()
+    signature = ir.FunctionType(ir.VoidType(), [byte_pointer, i32, i32, i32])
+    prefetch_intrinsic = builder.module.declare_intrinsic("llvm.prefetch", [byte_pointer], signature)
+    # Read (0), keep in all cache levels (3), data cache (1).
+    builder.call(prefetch_intrinsic, [builder.inttoptr(address, byte_pointer), i32(0), i32(3), i32(1)])
+    return ir.Constant(ir.IntType(64), 0)
+
+
+def _emit_multiply_high(builder: Any, left: Any, right: Any) -> Any:
+    wide = ir.IntType(128)
+    product = builder.mul(builder.zext(left, wide), builder.zext(right, wide))
+    return builder.trunc(builder.lshr(product, wide(64)), _WORD)
+
+
+def _emit_count_ones(builder: Any, word: Any) -> Any:
+    return builder.ctpop(word)
+
+
+def _emit_trailing_zeros(builder: Any, word: Any) -> Any:
+    return builder.cttz(word, ir.IntType(1)(0))
+
+
+def _as_signed(word: int) -> int:
+    return word - (1 << 64) if word >> 63 else word
+
+
+@_primitive(types.int64, (types.int64,), _emit_read)
+def read_int(address: int) -> int:
+    """Read the signed 64-bit integer at an address that no other process writes."""
+    return ctypes.c_int64.from_address(int(address)).value
+
+
+@_primitive(types.uint64, (types.int64,), _emit_read)
+def read_word(address: int) -> Word:
+    """Read the unsigned 64-bit word at an address that no other process writes."""
+    return ctypes.c_uint64.from_address(int(address)).value
+
+
+@_primitive(types.int64, (types.int64, types.int64), _emit_write)
+def write_int(address: int, value: int) -> int:
+    """Write a signed 64-bit integer at an address that no other process reads; returns 0."""
+    ctypes.c_int64.from_address(int(address)).value = int(value)
+    return 0
+
+
+@_primitive(types.int64, (types.int64,), _emit_atomic_read)
+def atomic_read_int(address: int) -> int:
+    """Read a signed word that others write: never torn, never hoisted out of a loop."""
+    return ctypes.c_int64.from_address(int(address)).value
+
+
+@_primitive(types.int64, (types.int64, types.int64), _emit_atomic_write)
+def atomic_write_int(address: int, value: int) -> int:
+    """Write a signed word that others read, in one piece; returns 0."""
+    ctypes.c_int64.from_address(int(address)).value = int(value)
+    return 0
+
+
+@_primitive(types.uint64, (types.int64,), _emit_atomic_read)
+def atomic_read_word(address: int) -> Word:
+    """Read an unsigned word that others write: never torn, never hoisted out of a loop."""
+    return ctypes.c_uint64.from_address(int(address)).value
+
+
+@_primitive(types.int64, (types.int64, types.uint64), _emit_atomic_write)
+def atomic_write_word(address: int, word: Word) -> int:
+    """Write an unsigned word that others read, in one piece; returns 0."""
+    ctypes.c_uint64.from_address(int(address)).value = int(word) & _WORD_MASK
+    return 0
+
+
+@_primitive(types.int64, (types.int64,), _emit_prefetch)
+def prefetch(address: int) -> int:
+    """Ask for the cache line at an address; never faults; returns 0."""
+    return 0
+
+
+@_primitive(types.uint64, (types.uint64, types.uint64), _emit_multiply_high)
+def multiply_high(left: Word, right: Word) -> Word:
+    """Return the high 64 bits of the 128-bit product: maps a hash evenly onto any range (Lemire 2019)."""
+    return (int(left) * int(right)) >> 64
+
+
+@_primitive(types.int64, (types.uint64,), _emit_count_ones)
+def count_ones(word: Word) -> int:
+    """Return the number of bits set, 0-64."""
+    return int(word).bit_count()
+
+
+@_primitive(types.int64, (types.uint64,), _emit_trailing_zeros)
+def trailing_zeros(word: Word) -> int:
+    """Return the number of zero bits below the lowest one, 64 for a zero word."""
+    word = int(word)
+    return (word & -word).bit_length() - 1 if word else 64
+
+
+@_primitive(types.int64, (types.uint64,), lambda _builder, word: word)
+def as_int(word: Word) -> int:
+    """Take the bits of an unsigned word for a signed integer."""
+    return _as_signed(int(word))
+
+
+@_primitive(types.uint64, (types.int64,), lambda _builder, value: value)
+def as_word(value: Integer) -> Word:
+    """Take the bits of a signed integer for an unsigned word."""
+    if JIT_DISABLED:
+        import numpy as np
+
+        return np.uint64(int(value) & _WORD_MASK)
+    return int(value) & _WORD_MASK
