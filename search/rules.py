@@ -89,13 +89,38 @@ def _one_side(_position: Any) -> int:
     return 0
 
 
+MovesRule = Callable[[Any, int], int]
+PlayRule = Callable[[Any, int], Any]
+PositionRule = Callable[[Any], int]
+MoveRule = Callable[[Any, int], int]
+
+
 @dataclass(frozen=True, eq=False)
 class Game:
-    """A game's file, checked, with defaults for what it leaves out."""
+    """A game's file, checked, with defaults for what it leaves out; the rules are compiled functions."""
 
     name: str
     """What the user called it: a name, or the path of a file."""
     module: ModuleType = field(repr=False)
+    position_type: type[Any]
+    """The game's NamedTuple."""
+    max_moves: int
+    """No position has more moves."""
+    moves: MovesRule
+    play: PlayRule
+    outcome: PositionRule
+    key: PositionRule
+    evaluate: PositionRule
+    order: MoveRule
+    """0 by default; see `has_order`."""
+    has_order: bool
+    move_slot: MoveRule
+    history_size: int
+    """Number of history slots; 0 where the game wants no history."""
+    side_to_move: PositionRule
+    """0 by default; see `has_extra_turns`."""
+    has_extra_turns: bool
+    """Whether a move may leave the same side to move."""
 
     @property
     def label(self) -> str:
@@ -103,79 +128,14 @@ class Game:
         return Path(self.name).stem
 
     @property
-    def position_type(self) -> type[Any]:
-        """The game's NamedTuple."""
-        return self._get("Position")
-
-    @property
     def summary(self) -> str:
         """One line about the game."""
         return str(getattr(self.module, "SUMMARY", (self.module.__doc__ or "").strip().partition("\n")[0]))
 
     @property
-    def max_moves(self) -> int:
-        """No position has more moves."""
-        return int(self._get("MAX_MOVES"))
-
-    @property
-    def history_size(self) -> int:
-        """Number of history slots; 0 where the game wants no history."""
-        return int(getattr(self.module, "HISTORY_SIZE", 0))
-
-    @property
     def start_text(self) -> str:
         """Text of the usual first position."""
-        return str(self._get("START"))
-
-    @property
-    def moves(self) -> Callable[[Any, int], int]:
-        """Compiled: pushes legal moves."""
-        return self._get("moves")
-
-    @property
-    def play(self) -> Callable[[Any, int], Any]:
-        """Compiled: the position after a move."""
-        return self._get("play")
-
-    @property
-    def outcome(self) -> Callable[[Any], int]:
-        """Compiled: `ONGOING` or the final score."""
-        return self._get("outcome")
-
-    @property
-    def key(self) -> Callable[[Any], int]:
-        """Compiled: 64-bit hash."""
-        return self._get("key")
-
-    @property
-    def evaluate(self) -> Callable[[Any], int]:
-        """Compiled: estimate at the horizon."""
-        return self._get("evaluate")
-
-    @property
-    def has_order(self) -> bool:
-        """Whether the game estimates moves."""
-        return hasattr(self.module, "order")
-
-    @property
-    def order(self) -> Callable[[Any, int], int]:
-        """Compiled: a move's estimate; 0 by default."""
-        return getattr(self.module, "order", _no_order)
-
-    @property
-    def move_slot(self) -> Callable[[Any, int], int]:
-        """Compiled: a move's slot in the history table."""
-        return getattr(self.module, "move_slot", _no_order)
-
-    @property
-    def has_extra_turns(self) -> bool:
-        """Whether a move may leave the same side to move."""
-        return hasattr(self.module, "side_to_move")
-
-    @property
-    def side_to_move(self) -> Callable[[Any], int]:
-        """Compiled: 0 or 1; always 0 by default."""
-        return getattr(self.module, "side_to_move", _one_side)
+        return str(self.module.START)
 
     def position(self, words: Sequence[int]) -> Any:
         """Build a position from its fields as integers, each of exactly the type that the kernel was compiled for.
@@ -202,19 +162,19 @@ class Game:
             If the text is not a position of this game.
         """
         text = text.strip()
-        return self.position(self._get("parse")(self.start_text if text in ("", "start", "startpos") else text))
+        return self.position(self.module.parse(self.start_text if text in ("", "start", "startpos") else text))
 
     def text(self, position: Any) -> str:
         """Return the text of a position."""
-        return str(self._get("text")(position))
+        return str(self.module.text(position))
 
     def move_text(self, position: Any, move: int) -> str:
         """Return a move in its users' notation."""
-        return str(self._get("move_text")(position, move))
+        return str(self.module.move_text(position, move))
 
     def parse_move(self, position: Any, text: str) -> int:
         """Return the move that a text means; legality is not checked here."""
-        return int(self._get("parse_move")(position, text.strip()))
+        return int(self.module.parse_move(position, text.strip()))
 
     def plies_left(self, position: Any) -> int | None:
         """Return an upper bound of the plies to the end of the game, or None if the game gives none."""
@@ -230,9 +190,6 @@ class Game:
         if distance is not None:
             return f"{'won' if score > 0 else 'lost'} in {abs(distance)}"
         return f"{score:+d}" if is_solved else f"~{score:+d}"
-
-    def _get(self, name: str) -> Any:
-        return getattr(self.module, name)
 
 
 def _field_types(position_type: type[Any]) -> list[type[Any]]:
@@ -260,7 +217,23 @@ def load_game(name: str) -> Game:
     wrong = [kind for kind in _field_types(module.Position) if kind not in _FIELD_TYPES]
     if wrong:
         raise RulesError(f"the fields of Position in {name} must be numpy.uint64 or numpy.int64, not {wrong[0]}")
-    return Game(name, module)
+    return Game(
+        name=name,
+        module=module,
+        position_type=module.Position,
+        max_moves=int(module.MAX_MOVES),
+        moves=module.moves,
+        play=module.play,
+        outcome=module.outcome,
+        key=module.key,
+        evaluate=module.evaluate,
+        order=getattr(module, "order", _no_order),
+        has_order=hasattr(module, "order"),
+        move_slot=getattr(module, "move_slot", _no_order),
+        history_size=int(getattr(module, "HISTORY_SIZE", 0)),
+        side_to_move=getattr(module, "side_to_move", _one_side),
+        has_extra_turns=hasattr(module, "side_to_move"),
+    )
 
 
 def game_names() -> list[str]:

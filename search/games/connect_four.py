@@ -72,7 +72,7 @@ def _has_four(stones: Word) -> bool:
     four |= pairs & (pairs >> np.uint64(2 * UP_RIGHT))
     pairs = stones & (stones >> np.uint64(UP))
     four |= pairs & (pairs >> np.uint64(2 * UP))
-    return four != NOTHING
+    return bool(four != NOTHING)
 
 
 @helper

@@ -30,7 +30,7 @@ import numpy as np
 from search.jit import helper, inlined
 from search.rules import RulesError, mix, push_move
 from search.scores import ONGOING
-from tt_store.native import as_int, as_word
+from tt_store.native import Word, as_int, as_word
 
 SUMMARY = "Kalah(6,4), extra turns; a position is south/north side, as 4,4,4,4,4,4,0/4,4,4,4,4,4,0 s; a move is a pit"
 PITS = 6
@@ -66,19 +66,19 @@ class Position(NamedTuple):
 
 
 @inlined
-def _seeds(word: np.uint64, pit: int) -> int:
+def _seeds(word: Word, pit: int) -> int:
     """Return the seeds of a pit, 0..5, or of the store, 6."""
     return as_int(word >> np.uint64(_BYTE_BITS * pit) & PIT)
 
 
 @inlined
-def _pit(pit: int, seeds: int) -> np.uint64:
+def _pit(pit: int, seeds: int) -> Word:
     """Return the word of so many seeds in one pit."""
     return as_word(seeds) << np.uint64(_BYTE_BITS * pit)
 
 
 @inlined
-def _sum(word: np.uint64) -> int:
+def _sum(word: Word) -> int:
     """Return the seeds of all bytes together, at most 255."""
     return as_int(word * EACH_BYTE >> TOP_BYTE)
 
@@ -126,7 +126,7 @@ def outcome(position: Position) -> int:
 
 
 @helper
-def key(position: Position) -> np.uint64:
+def key(position: Position) -> Word:
     """Hash both sides' seeds and who is to move: contempt makes the sides differ."""
     return mix(position.own + mix(position.other + SIDE_MARK * as_word(position.side + 1)))
 
@@ -150,13 +150,13 @@ def order(position: Position, move: int) -> int:
 @helper
 def move_slot(position: Position, move: int) -> int:
     """Return the pit's place in the history, for each side its own."""
-    return position.side * PITS + move - 1
+    return int(position.side) * PITS + move - 1
 
 
 @helper
 def side_to_move(position: Position) -> int:
     """Return who is to move: the last seed in the store earns another turn."""
-    return position.side
+    return int(position.side)
 
 
 def parse(text: str) -> Position:
@@ -166,7 +166,7 @@ def parse(text: str) -> Position:
         raise RulesError(f"the position {text!r} must end with who is to move, s or n, such as {START}")
     sides = board.split("/")
     if len(sides) != 2:
-        raise RulesError(f"the board {board!r} has {len(sides)} sides: it needs two, south's and north's, such as {START}")
+        raise RulesError(f"the board {board!r} has {len(sides)} sides: it needs south's and north's, such as {START}")
     south, north = (_parse_side(name, side) for name, side in zip(("south", "north"), sides, strict=True))
     total = sum(south) + sum(north)
     if total > MAX_SEEDS:

@@ -15,7 +15,14 @@ A position's text is ``seed:branching:depth[:order[:value]]``:
   moves are generated in no order); see `order`. `DEFAULT_ORDER` if absent;
 - `value`, the running value for the side to move, 0 if absent.
 
-A move is the child's number, from 1.
+A move is the child's number, from 1. Measured, 6 plies deep: the share of roots whose first move by `order` is a best
+one, and how many times fewer nodes fail-soft alpha-beta visits thanks to the order (8 moves)::
+
+    order                0    50    60    70    80    85    90   100
+    best, 8 moves      .13   .53   .65   .78   .91   .95   .96   .97
+    best, 8-16 moves   .11   .51   .58   .77   .91   .92   .91   .91
+    best, 30-40 moves              .38   .48   .78   .83   .93   .93
+    fewer nodes        1.1   4.8   5.9   7.3   8.0   8.2   8.4   8.4
 """
 
 from __future__ import annotations
@@ -28,7 +35,7 @@ import numpy as np
 from search.jit import helper, inlined
 from search.rules import RulesError, mix, push_move
 from search.scores import ONGOING
-from tt_store.native import as_int, as_word, multiply_high
+from tt_store.native import Integer, Word, as_int, as_word, multiply_high
 
 SUMMARY = "A random tree; a position is seed:branching:depth[:order], such as 1:8:6 or 7:8-16:12:90"
 MAX_MOVES = 512
@@ -76,13 +83,13 @@ class Position(NamedTuple):
 
 
 @inlined
-def _draw(word: np.uint64, low: int, high: int) -> int:
+def _draw(word: Word, low: Integer, high: Integer) -> Integer:
     """Return a number from low to high, evenly, by a mixed word."""
     return low + as_int(multiply_high(word, as_word(high - low + 1)))
 
 
 @inlined
-def _branching(position: Position) -> int:
+def _branching(position: Position) -> Integer:
     """Return the number of moves."""
     if position.low == position.high:
         return position.low
@@ -90,12 +97,12 @@ def _branching(position: Position) -> int:
 
 
 @inlined
-def _child_state(position: Position, move: int) -> np.uint64:
+def _child_state(position: Position, move: int) -> Word:
     return mix(position.state + _CHILD * as_word(move))
 
 
 @inlined
-def _gain(position: Position, move: int, child_state: np.uint64) -> int:
+def _gain(position: Position, move: int, child_state: Word) -> Integer:
     """Return what a move changes the running value by, from the mover's view."""
     best = _draw(mix(position.state ^ _BEST_STREAM), 1, _branching(position))
     if move == best:
@@ -122,11 +129,11 @@ def play(position: Position, move: int) -> Position:
 @helper
 def outcome(position: Position) -> int:
     """Return the running value at the leaves."""
-    return ONGOING if position.left > 0 else position.value
+    return ONGOING if position.left > 0 else int(position.value)
 
 
 @helper
-def key(position: Position) -> np.uint64:
+def key(position: Position) -> Word:
     """Hash the node and the parameters: different trees can share a table."""
     parameters = (
         position.low
@@ -141,7 +148,7 @@ def key(position: Position) -> np.uint64:
 @helper
 def evaluate(position: Position) -> int:
     """Return the running value."""
-    return position.value
+    return int(position.value)
 
 
 @helper
@@ -149,14 +156,15 @@ def order(position: Position, move: int) -> int:
     """Return the child's static value for the mover, mixed with as much noise as the tree's `order` is below 100."""
     state = _child_state(position, move)
     noise = _draw(mix(state ^ _NOISE_STREAM), -EDGE, SWING)
-    return _gain(position, move, state) * position.accuracy + noise * (100 - position.accuracy)
+    return int(_gain(position, move, state) * position.accuracy + noise * (100 - position.accuracy))
 
 
 def parse(text: str) -> Position:
     """Return the root of a tree; RulesError where a parameter is missing or out of range."""
     found = _FORM.fullmatch(text)
     if found is None:
-        raise RulesError(f"the tree {text!r} is not of the form seed:branching:depth[:order[:value]], such as 7:8-16:12:90")
+        form = "seed:branching:depth[:order[:value]]"
+        raise RulesError(f"the tree {text!r} is not of the form {form}, such as 7:8-16:12:90")
     seed, low, depth = int(found["seed"]), int(found["low"]), int(found["depth"])
     high = int(found["high"] or low)
     accuracy, value = int(found["order"] or DEFAULT_ORDER), int(found["value"] or 0)

@@ -20,6 +20,7 @@ import numpy as np
 from search.jit import helper, inlined
 from search.rules import RulesError, mix, push_move
 from search.scores import DRAW, MATE, ONGOING
+from tt_store.native import Word
 
 SUMMARY = "Tic-tac-toe, 3x3; a position is the board row by row, such as X...O....; a move is a cell, 1 to 9"
 CELLS = 9
@@ -48,7 +49,7 @@ class Position(NamedTuple):
 
 
 @helper
-def _has_three(stones: np.uint64) -> bool:
+def _has_three(stones: Word) -> bool:
     for line in LINES:
         if stones & line == line:
             return True
@@ -56,7 +57,7 @@ def _has_three(stones: np.uint64) -> bool:
 
 
 @helper
-def _open_lines(stones: np.uint64) -> int:
+def _open_lines(stones: Word) -> int:
     """Return how many lines these stones leave to the opponent."""
     count = 0
     for line in LINES:
@@ -92,7 +93,7 @@ def outcome(position: Position) -> int:
 
 
 @helper
-def key(position: Position) -> np.uint64:
+def key(position: Position) -> Word:
     """Hash both boards."""
     return mix(position.own | position.mask << np.uint64(CELLS) | ONE << np.uint64(2 * CELLS))
 
