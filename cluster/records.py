@@ -16,7 +16,6 @@ from tt_store.errors import RootsplitError
 from tt_store.layout import MOVE_MASK
 
 _MAX_RECORDS = 4096
-_MAX_FIELDS = 64
 _MAX_BYTES = 8 << 20
 
 
@@ -109,10 +108,11 @@ def unpack_results(message: bytes) -> list[TaskResult]:
 
 
 def _rows(message: bytes, width: int) -> list[list[Any]]:
+    if len(message) > _MAX_BYTES:
+        raise RecordError(f"a message between workers has {len(message)} bytes, more than {_MAX_BYTES}")
     try:
         rows = msgpack.unpackb(
             message,
-            max_buffer_size=_MAX_BYTES,
             max_array_len=_MAX_RECORDS,
             max_map_len=0,
             max_str_len=0,

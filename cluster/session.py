@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -9,20 +10,22 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from cluster.executor import Executor, ResultEvent, WorkerLost
+from cluster.executor import Executor, ResultEvent, ThreadExecutor, WorkerLost
 from cluster.records import Task, TaskResult, WorkerInfo
 from cluster.report import Overheads, SearchReport
 from cluster.splitter import STRATEGIES, Child, Root, Splitter
 from search import workspace as at
 from search.aspiration import Window
-from search.driver import Iteration, RootResult, SearchResult, deepen
+from search.controls import MAX_WORKERS
+from search.driver import DEFAULT_TABLE_MB, Iteration, RootResult, SearchResult, deepen
+from search.flags import Flags
 from search.limits import Limits
 from search.referee import Referee, print_notice
-from search.rules import Game, RulesError
+from search.rules import Game, RulesError, load_game
 from search.statistics import Statistics
 from tt_store.errors import RunFailedError
+from tt_store.segment import Segment
 
-DEFAULT_STRATEGY = "root"
 _POLL_S = 0.1
 _NO_WORKER_S = 60.0
 _ANSWER_S = 60.0
@@ -39,10 +42,66 @@ class SearchRequest:
     moves: tuple[str, ...] = ()
     """Moves played from there."""
     limits: Limits = Limits()
-    strategy: str = DEFAULT_STRATEGY
-    """A key of `STRATEGIES`."""
+    strategy: str | None = None
+    """A key of `STRATEGIES`; None for the one that suits the number of workers."""
     contempt: int = 0
     """What a draw costs the side to move, in the game's units."""
+
+
+def open_session(
+    game_name: str,
+    request: SearchRequest,
+    workers: int | None = None,
+    table_mb: float = DEFAULT_TABLE_MB,
+    address: str | None = None,
+    *,
+    flags: Flags = Flags(),
+    notice: Callable[[str], None] = print_notice,
+) -> Session:
+    """Open a session for a request, which is checked before anything is started.
+
+    Parameters
+    ----------
+    game_name
+        A game's name, or the path of its file.
+    request
+        The first search.
+    workers
+        How many, 1 or more; None for all cores that there are.
+    table_mb
+        Size of each machine's table in MB.
+    address
+        None for threads of this process; else as for `cluster.ray_executor.RayExecutor`.
+    flags, notice
+        As for `search.searcher.Searcher`.
+
+    Raises
+    ------
+    RootsplitError
+        If the game, the position, the strategy, the table's size, the number of workers or the address are wrong.
+    """
+    game = load_game(game_name)
+    if workers is not None and not 1 <= workers <= MAX_WORKERS:
+        raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")
+    if request.strategy is not None and request.strategy not in STRATEGIES:
+        raise RulesError(f"unknown strategy {request.strategy!r}: there are {', '.join(sorted(STRATEGIES))}")
+    Segment.private(table_mb).close()
+    referee = Referee(game, notice)
+    position = referee.play_texts(game.parse(request.position), request.moves)
+    facts = referee.facts(position)
+    if facts.is_over:
+        score = game.score_text(position, facts.outcome, True)
+        raise RulesError(f"the game is over in this position (score {score} for the side to move): nothing to search")
+    if address is None:
+        return Session(game, ThreadExecutor(game, workers or cores(), table_mb, flags=flags, notice=notice), table_mb)
+    from cluster.ray_executor import RayExecutor
+
+    return Session(game, RayExecutor(game, workers, table_mb, address, flags=flags, notice=notice), table_mb)
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Session:
@@ -103,7 +162,9 @@ class Session:
             If no worker is left.
         """
         position = self.position_of(request)
-        root_search = _ClusterSearch(self, self._splitter(request, position), request.limits)
+        workers = self.executor.workers()
+        strategy = request.strategy or ("root" if len(workers) > 1 else "single")
+        root_search = _ClusterSearch(self, self._splitter(request, position, strategy), request.limits)
         self._stop_wanted.clear()
         self.executor.begin_search()
         timer = threading.Timer(request.limits.time_s or 0.0, self.stop)
@@ -112,10 +173,11 @@ class Session:
             timer.start()
         try:
             result = deepen(root_search, self.referee, position, request.limits, on_iteration)
+        except KeyboardInterrupt:
+            root_search.drain()
+            raise
         finally:
             timer.cancel()
-            root_search.drain()
-        workers = self.executor.workers()
         return SearchReport(
             game=self.game,
             request_text=request.position,
@@ -125,7 +187,7 @@ class Session:
             workers=len(workers),
             machines=len({info.machine for info in workers}),
             table_mb=self._table_mb,
-            strategy=request.strategy,
+            strategy=strategy,
             overheads=root_search.overheads(result.time_s, max(1, len(workers))),
         )
 
@@ -154,10 +216,7 @@ class Session:
         """Tell whether the search is to end."""
         return self._stop_wanted.is_set()
 
-    def _splitter(self, request: SearchRequest, position: Any) -> Splitter:
-        if request.strategy not in STRATEGIES:
-            known = ", ".join(sorted(STRATEGIES))
-            raise RulesError(f"unknown strategy {request.strategy!r}: there are {known}")
+    def _splitter(self, request: SearchRequest, position: Any, strategy: str) -> Splitter:
         children = []
         for move in self.referee.legal_moves(position):
             child = self.referee.play(position, move)
@@ -165,7 +224,7 @@ class Session:
             children.append(Child(move, _words(child), side))
         # A draw's score depends on whom this search is for: its entries must not be met by another search.
         salt = hash((self._epoch + 1, request.contempt)) if request.contempt else 0
-        return STRATEGIES[request.strategy](Root(_words(position), tuple(children), request.contempt, salt))
+        return STRATEGIES[strategy](Root(_words(position), tuple(children), request.contempt, salt))
 
 
     def _line_texts(self, result: SearchResult) -> tuple[tuple[str, ...], ...]:

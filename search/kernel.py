@@ -227,7 +227,8 @@ def search_node(
                 if not PVS or upper >= beta or score <= low or score >= beta:
                     break
                 count(memory, at.RESEARCHES)
-                lower = score
+                # One below the score, not at it: a score that stays is then exact, and its line whole.
+                lower = score - 1
                 upper = beta
         if read_int(memory + at.STATUS) != at.RUNNING:
             return 0

@@ -50,10 +50,10 @@ class Position(NamedTuple):
 
 @helper
 def _has_three(stones: Word) -> bool:
+    found = False
     for line in LINES:
-        if stones & line == line:
-            return True
-    return False
+        found |= stones & line == line
+    return found
 
 
 @helper
@@ -116,10 +116,9 @@ def parse(text: str) -> Position:
     first, second = stones["X"], stones["O"]
     lead = first.bit_count() - second.bit_count()
     if lead not in (0, 1):
-        raise RulesError(
-            f"the board {text!r} has {first.bit_count()} X and {second.bit_count()} O: X plays first, and they take turns"
-        )
-    mover, waiting = (first, second) if lead == 0 else (second, first)
+        counts = f"{first.bit_count()} X and {second.bit_count()} O"
+        raise RulesError(f"the board {text!r} has {counts}: X plays first, and they take turns")
+    mover = first if lead == 0 else second
     if has_three(mover):
         raise RulesError(f"the board {text!r} cannot come up: the game was won before the last stone")
     return Position(np.uint64(mover), np.uint64(first | second))

@@ -1,0 +1,223 @@
+"""The command line: parses, calls, prints; no logic of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+import typer
+
+from tt_store.errors import RootsplitError
+
+if TYPE_CHECKING:
+    from cluster.session import Session
+
+DEFAULT_TIME_S = 10.0
+DEFAULT_TABLE_MB = 64.0
+
+app = typer.Typer(
+    name="rootsplit",
+    help="Distributed game-tree search: the right move sooner with more workers.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+GameArgument = Annotated[str, typer.Argument(help="A game's name (see `rootsplit games`) or the path of its .py file.")]
+PositionArgument = Annotated[str, typer.Argument(help="The game's own text; the usual start if left out.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+
+
+class UsageError(RootsplitError):
+    """Words on the command line that make no sense together."""
+
+
+def main() -> None:
+    """Run the command line; errors are one line on stderr.
+
+    Exit codes: 0, 2 for bad input, 1 for a run that failed, 130 for Ctrl-C.
+    """
+    try:
+        code = app(standalone_mode=False)
+    except click.ClickException as error:
+        code = _complain(error.format_message(), 2)
+    except RootsplitError as error:
+        code = _complain(str(error), error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        code = _complain("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of our output has gone; Python would complain once more when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(sentence: str, code: int) -> int:
+    print(f"rootsplit: {' '.join(sentence.split())}", file=sys.stderr)
+    return code
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False))
+
+
+@app.command()
+def games(as_json: JsonOption = False) -> None:
+    """List the games."""
+    from search.rules import game_names, load_game
+
+    rows = [{"game": name, "summary": load_game(name).summary} for name in game_names()]
+    if as_json:
+        _print_json(rows)
+        return
+    for row in rows:
+        print(f"{row['game']:14} {row['summary']}")
+
+
+@app.command()
+def search(
+    game: GameArgument,
+    position: PositionArgument = "",
+    moves: Annotated[list[str] | None, typer.Option(help="A move played from there; may be repeated.")] = None,
+    depth: Annotated[int | None, typer.Option(help="Deepest iteration, in plies.")] = None,
+    nodes: Annotated[int | None, typer.Option(help="Nodes, summed over all workers.")] = None,
+    time: Annotated[float | None, typer.Option(help=f"Seconds; {DEFAULT_TIME_S:g} without any limit.")] = None,
+    mate: Annotated[int | None, typer.Option(help="End once a win in so many moves is proved.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of workers; all cores that there are by default.")] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(help="Run on Ray: local (a private one), auto or host:port; threads of this process if left out."),
+    ] = None,
+    table: Annotated[float, typer.Option(help="Size of each machine's table in MB.")] = DEFAULT_TABLE_MB,
+    strategy: Annotated[str | None, typer.Option(help="root or single; root if there are several workers.")] = None,
+    contempt: Annotated[int, typer.Option(help="What a draw costs the side to move, in the game's units.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Search a position."""
+    from cluster.progress import SearchProgress
+    from cluster.session import SearchRequest, open_session
+    from search.limits import Limits
+
+    if time is None and depth is None and nodes is None and mate is None:
+        time = DEFAULT_TIME_S
+    limits = Limits(depth=depth, nodes=nodes, time_s=time, mate=mate)
+    request = SearchRequest(position, tuple(moves or ()), limits, strategy, contempt)
+    with open_session(game, request, workers, table, address) as session, SearchProgress(session, request) as progress:
+        report = session.search(request, progress.on_iteration)
+    if as_json:
+        _print_json(report.as_json())
+    else:
+        progress.print_report(report)
+
+
+@app.command()
+def perft(
+    game: GameArgument,
+    words: Annotated[list[str], typer.Argument(metavar="[POSITION] DEPTH", help="Position (optional) and plies.")],
+    divide: Annotated[bool, typer.Option(help="Count each first move by itself.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Count the lines of DEPTH plies: the check of a move generator."""
+    from time import perf_counter
+
+    from search.limits import MAX_DEPTH
+    from search.perft import LeafCounter
+    from search.rules import load_game
+
+    if len(words) > 2:
+        raise UsageError(f"perft takes a position and a depth, not {len(words)} words: quote a position with spaces")
+    position_text, depth_text = ("", *words)[-2:]
+    if not depth_text.isdecimal() or int(depth_text) > MAX_DEPTH:
+        raise UsageError(f"the depth of perft must be from 0 to {MAX_DEPTH} plies, not {depth_text!r}")
+    depth = int(depth_text)
+    rules = load_game(game)
+    start = rules.parse(position_text)
+    counter = LeafCounter(rules)
+    started = perf_counter()
+    if divide and depth > 0:
+        rows = [(rules.move_text(start, move), count) for move, count in counter.divide(start, depth)]
+        leaves = sum(count for _, count in rows)
+    else:
+        rows, leaves = [], counter.count(start, depth)
+    time_s = perf_counter() - started
+    if as_json:
+        result = {"game": rules.label, "position": position_text, "depth": depth, "leaves": leaves, "time_s": time_s}
+        _print_json(result | ({"divide": dict(rows)} if divide else {}))
+        return
+    for move, count in rows:
+        print(f"{move}: {count}")
+    print(f"{leaves} lines of {depth} plies in {time_s:.3f} s ({leaves / max(time_s, 1e-9) / 1e6:.1f} M/s)")
+
+
+@app.command()
+def bench(as_json: JsonOption = False) -> None:
+    """Search a fixed set on one worker with a cold table; print one total of nodes."""
+    from search.bench import bench as run_bench
+
+    rows = []
+    for row in run_bench():
+        rows.append(row)
+        if not as_json:
+            name = f"{row.game} {row.position}".strip()
+            print(
+                f"{name:28} depth {row.depth:2}  score {row.score:6}  nodes {row.nodes:10}  "
+                f"{row.nodes_per_s / 1e6:6.2f} M/s"
+            )
+    total = sum(row.nodes for row in rows)
+    time_s = sum(row.time_s for row in rows)
+    if as_json:
+        _print_json({"bench": total, "time_s": time_s, "rows": [asdict(row) for row in rows]})
+        return
+    print(f"Bench: {total}  ({total / time_s / 1e6:.2f} M nodes/s)")
+
+
+@app.command()
+def clean(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show only.")] = False,
+    kernels: Annotated[bool, typer.Option(help="Remove the compiled kernels too; they are made again.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove tables in shared memory whose owner has died, and on demand the compiled kernels."""
+    from tt_store.reclaim import leftovers, reclaim
+
+    found = leftovers()
+    removed = [] if dry_run else [str(path) for path in reclaim()]
+    rows = [
+        {
+            "path": str(item.path),
+            "size_bytes": item.size_bytes,
+            "owner_pid": item.owner_pid,
+            "alive": item.alive,
+            "removed": str(item.path) in removed,
+        }
+        for item in found
+    ]
+    folders = _kernel_folders() if kernels else []
+    if not dry_run:
+        for folder in folders:
+            shutil.rmtree(folder)
+    if as_json:
+        _print_json({"tables": rows, "kernels": [str(folder) for folder in folders]})
+        return
+    for row in rows:
+        state = "removed" if row["removed"] else "in use" if row["alive"] else "owner dead"
+        print(f"{row['path']}  {row['size_bytes'] / 2**20:.0f} MB  owner {row['owner_pid']}  {state}")
+    print(f"{len(rows)} tables, {len(removed)} removed; {len(folders)} compiled kernels")
+
+
+def _kernel_folders() -> list[Path]:
+    from search.jit import cache_folder
+
+    return sorted(path for path in cache_folder().iterdir() if path.is_dir())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""What a search shows a person: a line for each iteration, a live line on a terminal, and the answer."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from search.driver import Iteration
+
+if TYPE_CHECKING:
+    from cluster.report import SearchReport
+    from cluster.session import SearchRequest, Session
+
+
+class _TimeLeft(ProgressColumn):
+    """Seconds to the time limit, where there is one."""
+
+    def render(self, task: Task) -> Text:
+        """Return the column's text."""
+        if task.total is None or task.elapsed is None:
+            return Text("")
+        return Text(f"{max(0.0, task.total - task.elapsed):.0f} s left")
+
+
+class SearchProgress:
+    """Shows the running iteration on stderr while it runs, if that is a terminal.
+
+    Parameters
+    ----------
+    session, request
+        What is searched.
+    """
+
+    def __init__(self, session: Session, request: SearchRequest) -> None:
+        console = Console(stderr=True)
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), _TimeLeft())
+        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        workers = len(session.executor.workers())
+        self._task = self._progress.add_task(f"{workers} workers, depth 1", total=request.limits.time_s)
+        self._workers = workers
+        self._nodes = 0
+
+    def __enter__(self) -> SearchProgress:
+        """Begin to show."""
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove the live line."""
+        self._progress.stop()
+
+    def on_iteration(self, iteration: Iteration) -> None:
+        """Show that a depth is finished."""
+        self._nodes += iteration.statistics.nodes
+        rate = self._nodes / max(iteration.time_s, 1e-9)
+        self._progress.update(
+            self._task,
+            description=f"{self._workers} workers, depth {iteration.depth + 1}, {_short(rate)} nodes/s",
+        )
+
+    def print_report(self, report: SearchReport) -> None:
+        """Print the iterations and the answer on stdout."""
+        out = sys.stdout
+        result = report.result
+        print(f"{'depth':>5} {'score':>8} {'nodes':>9} {'seconds':>8}  line", file=out)
+        for iteration, line in zip(result.iterations, report.line_texts, strict=True):
+            score = report.score_text(iteration.score)
+            nodes, moves = _short(iteration.statistics.nodes), " ".join(line)
+            print(f"{iteration.depth:5} {score:>8} {nodes:>9} {iteration.time_s:8.2f}  {moves}", file=out)
+        solved = ", solved" if result.is_solved else ""
+        print(f"best move {report.best_move}, score {report.score_text()}{solved}", file=out)
+        print(
+            f"{_short(result.statistics.nodes)} nodes in {result.time_s:.2f} s, {_short(report.nodes_per_s)} nodes/s, "
+            f"{report.workers} workers on {report.machines} machine(s), strategy {report.strategy}, "
+            f"table {report.table_mb:g} MB, idle {report.overheads.idle:.0%}",
+            file=out,
+        )
+
+
+def _short(number: float) -> str:
+    """Return a count with a unit: 1234567 as 1.2 M."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= size:
+            return f"{number / size:.1f} {unit}"
+    return f"{number:.0f}"

@@ -1,0 +1,345 @@
+"""Workers on Ray: a private one on this machine, or a cluster; with `cluster.worker` the only importer of ray."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+# Ray would otherwise announce a change of its own defaults on stderr each time.
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+
+import ray
+from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from cluster.executor import Event, ResultEvent, WorkerJoined, WorkerLost
+from cluster.records import Task, WorkerInfo, pack_tasks, unpack_results
+from cluster.worker import NodeAgent, Worker
+from search.controls import ABORT_BOUND, MAX_WORKERS
+from search.flags import Flags
+from search.referee import print_notice
+from search.rules import Game
+from tt_store.errors import RootsplitError, RunFailedError, TableError
+from tt_store.layout import BYTES_PER_MB
+from tt_store.memory import default_directory, free_bytes, why_not_created
+from tt_store.reclaim import reclaim
+
+LOCAL = "local"
+AUTO = "auto"
+_OBJECT_STORE_BYTES = 128 << 20
+_CONNECT_S = 5.0
+_START_S = 180.0
+"""A machine may have to compile the kernel first."""
+_CLOSE_S = 10.0
+_RESPAWNS = 3
+"""How often one worker is replaced before its core is given up."""
+
+
+class ClusterError(RootsplitError):
+    """A cluster that cannot be reached or does not fit."""
+
+
+@dataclass
+class _Machine:
+    """One Ray node with its agent."""
+
+    node_id: str
+    agent: Any
+    path: str
+
+
+@dataclass
+class _Member:
+    """One worker, and the calls that it has not answered."""
+
+    info: WorkerInfo
+    machine: _Machine
+    slot: int
+    actor: Any
+    respawns: int = 0
+    calls: dict[Any, tuple[int, ...]] = field(default_factory=dict)
+
+
+class RayExecutor:
+    """Runs tasks on Ray actors.
+
+    Parameters
+    ----------
+    game
+        The game; workers load it by its name.
+    workers
+        How many workers at most; None for one a CPU of the cluster.
+    table_mb
+        Size of each machine's table in MB.
+    address
+        ``local`` for a private Ray on this machine, ``auto`` or ``host:port`` for a cluster that runs.
+    flags, notice
+        As for `Searcher`.
+
+    Raises
+    ------
+    ClusterError
+        If there is no cluster at the address.
+    RunFailedError
+        If an agent or a worker does not start.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        workers: int | None = None,
+        table_mb: float = 64.0,
+        address: str = LOCAL,
+        *,
+        flags: Flags = Flags(),
+        notice: Callable[[str], None] = print_notice,
+    ) -> None:
+        self._game_name = str(Path(game.name).resolve()) if game.name.endswith(".py") else game.name
+        self._flags = tuple(int(flag) for flag in flags)
+        self._table_mb = table_mb
+        self._machines: list[_Machine] = []
+        self._members: dict[int, _Member] = {}
+        self._calls: dict[Any, int] = {}
+        self._worker_of: dict[int, int] = {}
+        self._is_closed = False
+        reclaim()
+        if address == LOCAL:
+            _check_room(table_mb)
+        _connect(address, workers)
+        try:
+            self._start(workers, notice)
+        except BaseException:
+            self.close()
+            raise
+
+    def workers(self) -> list[WorkerInfo]:
+        """Return the workers that live."""
+        return [member.info for member in self._members.values()]
+
+    def begin_search(self) -> None:
+        """Advance the generation of every machine's table."""
+        self._ask_agents(lambda agent: agent.begin_search.remote())
+
+    def submit(self, worker: int, tasks: Sequence[Task]) -> None:
+        """Send tasks to a worker as one call."""
+        member = self._members[worker]
+        call = member.actor.run.remote(pack_tasks(tasks))
+        task_ids = tuple(task.task_id for task in tasks)
+        member.calls[call] = task_ids
+        self._calls[call] = worker
+        self._worker_of.update(dict.fromkeys(task_ids, worker))
+
+    def poll(self, timeout_s: float) -> list[Event]:
+        """Wait for calls that have been answered, or whose worker has died."""
+        if not self._calls:
+            time.sleep(min(timeout_s, 0.01))
+            return []
+        ready, _ = ray.wait(list(self._calls), num_returns=1, timeout=max(timeout_s, 0.0))
+        if ready and len(self._calls) > 1:
+            ready, _ = ray.wait(list(self._calls), num_returns=len(self._calls), timeout=0)
+        events: list[Event] = []
+        for call in ready:
+            events.extend(self._answer(call))
+        return events
+
+    def abort(self, task_ids: Iterable[int]) -> None:
+        """Have the agents write the tasks' control cells."""
+        self._send_bounds([(task_id, ABORT_BOUND) for task_id in task_ids])
+
+    def set_bound(self, task_id: int, bound: int) -> None:
+        """Have the agent write the task's control cell."""
+        self._send_bounds([(task_id, bound)])
+
+    def stop(self, epoch: int) -> None:
+        """Have every agent write the stop word."""
+        for machine in self._machines:
+            machine.agent.stop.remote(epoch)
+
+    def hashfull(self) -> float:
+        """Return the mean share of the tables that is in use."""
+        shares = self._ask_agents(lambda agent: agent.hashfull.remote())
+        return sum(shares) / len(shares) if shares else 0.0
+
+    def close(self) -> None:
+        """End the actors, remove the tables, leave the cluster; a private Ray ends with it."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            self.stop(1 << 62)
+            for member in self._members.values():
+                ray.kill(member.actor)
+            for machine in self._machines:
+                _remove_table(machine)
+        finally:
+            ray.shutdown()
+
+    def _start(self, workers: int | None, notice: Callable[[str], None]) -> None:
+        """Start an agent on each machine, then the workers: the agents' kernels are compiled by then."""
+        nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+        if not nodes:
+            raise RunFailedError("the cluster has no machine with a CPU for a worker")
+        run = uuid4().hex[:8]
+        for node in nodes:
+            node_id = node["NodeID"]
+            agent = NodeAgent.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node_id, soft=False)).remote(
+                self._game_name, self._flags, self._table_mb, f"{run}{node_id[:8]}"
+            )
+            self._machines.append(_Machine(node_id, agent, ""))
+        calls = [machine.agent.ready.remote() for machine in self._machines]
+        done, waiting = ray.wait(calls, num_returns=len(calls), timeout=_CONNECT_S)
+        if waiting:
+            notice(f"waiting for {len(waiting)} of {len(calls)} machines to start and compile the kernel ...")
+        for machine, path in zip(self._machines, _get(calls, "an agent"), strict=True):
+            machine.path = path
+        cores = {node["NodeID"]: int(node["Resources"]["CPU"]) for node in nodes}
+        seats = [(machine, slot) for machine in self._machines for slot in range(cores[machine.node_id])]
+        wanted = len(seats) if workers is None else workers
+        if wanted > len(seats):
+            raise ClusterError(f"{wanted} workers were asked for, and the cluster has CPUs for {len(seats)}")
+        members = []
+        for number, (machine, slot) in enumerate(seats[:wanted]):
+            info = WorkerInfo(machine.node_id[:8], number)
+            members.append(_Member(info, machine, slot % MAX_WORKERS, self._spawn(machine, slot)))
+        _get([member.actor.ready.remote() for member in members], "a worker")
+        self._members = {member.info.worker: member for member in members}
+
+    def _spawn(self, machine: _Machine, slot: int) -> Any:
+        strategy = NodeAffinitySchedulingStrategy(machine.node_id, soft=False)
+        return Worker.options(scheduling_strategy=strategy).remote(self._game_name, self._flags, machine.path, slot)
+
+    def _answer(self, call: Any) -> list[Event]:
+        """Turn an answered call into events; a dead worker is replaced, within a budget."""
+        worker = self._calls.pop(call)
+        member = self._members.get(worker)
+        if member is None:
+            return []
+        task_ids = member.calls.pop(call, ())
+        try:
+            results = unpack_results(ray.get(call))
+        except RayActorError:
+            return self._lose(member, task_ids)
+        except RayTaskError as error:
+            raise RunFailedError(f"a worker failed: {error.cause}") from error
+        for task_id in task_ids:
+            self._worker_of.pop(task_id, None)
+        return [ResultEvent(worker, result) for result in results]
+
+    def _lose(self, member: _Member, task_ids: tuple[int, ...]) -> list[Event]:
+        worker = member.info.worker
+        lost = [*task_ids, *(task_id for ids in member.calls.values() for task_id in ids)]
+        for call in member.calls:
+            self._calls.pop(call, None)
+        member.calls.clear()
+        for task_id in lost:
+            self._worker_of.pop(task_id, None)
+        events: list[Event] = [WorkerLost(worker, tuple(lost))]
+        if member.respawns >= _RESPAWNS:
+            del self._members[worker]
+            return events
+        member.respawns += 1
+        member.actor = self._spawn(member.machine, member.slot)
+        events.append(WorkerJoined(member.info))
+        return events
+
+    def _send_bounds(self, bounds: list[tuple[int, int]]) -> None:
+        """Send control words to the machines whose tasks they concern, without waiting."""
+        by_machine: dict[str, tuple[Any, list[tuple[int, int]]]] = {}
+        for task_id, bound in bounds:
+            member = self._members.get(self._worker_of.get(task_id, -1))
+            if member is not None:
+                _, rows = by_machine.setdefault(member.machine.node_id, (member.machine.agent, []))
+                rows.append((task_id, bound))
+        for agent, rows in by_machine.values():
+            agent.set_bounds.remote(rows)
+
+    def _ask_agents(self, call: Callable[[Any], Any]) -> list[Any]:
+        return _get([call(machine.agent) for machine in self._machines], "an agent")
+
+
+def _check_room(table_mb: float) -> None:
+    """Refuse a table that does not fit here before Ray is started: that takes seconds."""
+    directory = default_directory()
+    free = free_bytes(directory)
+    if table_mb * BYTES_PER_MB > free:
+        raise TableError(why_not_created(OSError(errno.ENOSPC, ""), table_mb, directory, free))
+
+
+def _remove_table(machine: _Machine) -> None:
+    """Have an agent remove its table and end; one that is gone already leaves it to `reclaim`."""
+    try:
+        ray.get(machine.agent.close.remote(), timeout=_CLOSE_S)
+    except (RayError, GetTimeoutError) as error:
+        logging.getLogger("rootsplit").info("agent on %s did not close: %s", machine.node_id, error)
+    ray.kill(machine.agent)
+
+
+def _get(calls: list[Any], what: str) -> list[Any]:
+    try:
+        return list(ray.get(calls, timeout=_START_S))
+    except GetTimeoutError:
+        raise RunFailedError(f"{what} has not answered for {_START_S:.0f} s") from None
+    except RayTaskError as error:
+        cause = error.cause
+        if isinstance(cause, RootsplitError):
+            raise cause from None
+        raise RunFailedError(f"{what} failed to start: {type(cause).__name__}: {cause}") from error
+    except RayActorError as error:
+        raise _startup_error(what, error) from None
+
+
+def _startup_error(what: str, error: RayActorError) -> RootsplitError:
+    """Return an actor's own sentence if its start failed with one, else Ray's first line."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    last = lines[-1].strip() if lines else type(error).__name__
+    _, separator, sentence = last.partition("Error: ")
+    return RunFailedError(sentence if separator else f"{what} died: {lines[0] if lines else error}")
+
+
+def _connect(address: str, workers: int | None) -> None:
+    """Join the cluster at an address, or start a private one."""
+    options: dict[str, Any] = {
+        "log_to_driver": False,
+        "logging_level": logging.ERROR,
+        "configure_logging": True,
+        "include_dashboard": False,
+        "namespace": f"rootsplit-{uuid4().hex[:8]}",
+    }
+    if address == LOCAL:
+        cpus = max(workers or 0, os.cpu_count() or 1)
+        ray.init(address=LOCAL, num_cpus=cpus, object_store_memory=_OBJECT_STORE_BYTES, **options)
+        return
+    if address.startswith("ray://"):
+        raise ClusterError(
+            f"{address} is a Ray Client address, which is too slow for search: give host:port of the cluster's head"
+            " (port 6379 by default) and run on a machine of the cluster"
+        )
+    if address != AUTO:
+        _check_reachable(address)
+    del options["include_dashboard"]
+    try:
+        ray.init(address=address, **options)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        first_line = str(error).strip().partition("\n")[0]
+        raise ClusterError(f"the Ray cluster at {address} cannot be joined: {first_line}") from None
+
+
+def _check_reachable(address: str) -> None:
+    """Fail within seconds where nobody listens: Ray itself would wait for minutes."""
+    host, separator, port = address.rpartition(":")
+    if not separator or not host or not port.isdigit() or not 0 < int(port) < 1 << 16:
+        raise ClusterError(f"{address!r} is no cluster address: give {LOCAL}, {AUTO}, or host:port such as head:6379")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ClusterError(f"no Ray cluster answers at {address}: {reason}") from None
