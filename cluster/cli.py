@@ -6,18 +6,13 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import click
 import typer
 
 from tt_store.errors import RootsplitError
-
-if TYPE_CHECKING:
-    from cluster.session import Session
 
 DEFAULT_TIME_S = 10.0
 DEFAULT_TABLE_MB = 64.0
@@ -25,7 +20,6 @@ DEFAULT_TABLE_MB = 64.0
 app = typer.Typer(
     name="rootsplit",
     help="Distributed game-tree search: the right move sooner with more workers.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -34,6 +28,10 @@ app = typer.Typer(
 GameArgument = Annotated[str, typer.Argument(help="A game's name (see `rootsplit games`) or the path of its .py file.")]
 PositionArgument = Annotated[str, typer.Argument(help="The game's own text; the usual start if left out.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+
+
+# Typer brings a click of its own or uses the installed one, by its version: this is the base of its errors in both.
+_ParseError: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
 class UsageError(RootsplitError):
@@ -46,12 +44,12 @@ def main() -> None:
     Exit codes: 0, 2 for bad input, 1 for a run that failed, 130 for Ctrl-C.
     """
     try:
-        code = app(standalone_mode=False)
-    except click.ClickException as error:
-        code = _complain(error.format_message(), 2)
+        code = app(args=sys.argv[1:] or ["--help"], standalone_mode=False)
+    except _ParseError as error:
+        code = _complain(getattr(error, "format_message", error.__str__)(), 2)
     except RootsplitError as error:
         code = _complain(str(error), error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         code = _complain("interrupted", 130)
     except BrokenPipeError:
         # The reader of our output has gone; Python would complain once more when it flushes.

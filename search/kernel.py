@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from search import jit
 from search import workspace as at
 from search.controls import ABORT_BOUND, BOUND_BITS
@@ -46,6 +48,10 @@ EXTRA_TURNS = _game.has_extra_turns
 
 MOVE_ROW_BYTES = _game.max_moves * WORD_BYTES
 
+OPEN_LOW, OPEN_HIGH = np.int64(-INFINITY), np.int64(INFINITY)
+"""The full window. Not Python integers: Numba compiles a recursive call with literal arguments as a version of its
+own, and does not find that one's address when the code comes from the disk."""
+
 POLL_NODES = 1024
 """The control words are read each time so many nodes have passed: about 0.1 ms."""
 
@@ -78,7 +84,7 @@ def poll(memory: int, nodes: int) -> int:
 
 
 @jit.helper
-def leaf_score(position: Any, result: int, ply: int, side: int, memory: int) -> int:
+def leaf_score(position: Any, result: int, ply: int, memory: int) -> int:
     """Count and score a node below which nothing is searched: a finished game, or the horizon.
 
     A mate counts from the root; a draw costs the side that the search is for `CONTEMPT`.
@@ -94,7 +100,8 @@ def leaf_score(position: Any, result: int, ply: int, side: int, memory: int) -> 
         return MATE - ply
     if result == DRAW:
         contempt = read_int(memory + at.CONTEMPT)
-        return contempt if side else -contempt
+        mark = side_to_move(position) if EXTRA_TURNS else ply & 1
+        return -contempt if mark == read_int(memory + at.SIDE_MARK) else contempt
     return result
 
 
@@ -120,7 +127,7 @@ def count(memory: int, counter: int) -> int:
 
 @jit.helper
 def search_node(
-    position: Any, key: int, depth: int, alpha: int, beta: int, ply: int, side: int, memory: int
+    position: Any, key: int, depth: int, alpha: int, beta: int, ply: int, memory: int
 ) -> int:
     """Search one inner node and all below it.
 
@@ -136,8 +143,6 @@ def search_node(
         The window, ``-INFINITY <= alpha < beta <= INFINITY``.
     ply
         Plies from the root of the whole search.
-    side
-        0 if the side to move is the one that the search is for, else 1.
     memory
         Address of the `search.workspace`.
 
@@ -198,12 +203,12 @@ def search_node(
 
         # Step 4. Play the move. A finished game and the horizon are scored on the spot: half of all nodes.
         child = play(position, move)
-        child_side = side if EXTRA_TURNS and side_to_move(child) == side_to_move(position) else 1 - side
+        is_same_side = EXTRA_TURNS and side_to_move(child) == side_to_move(position)
         result = outcome(child)
         if result != ONGOING or depth <= 1 or ply >= MAX_PLY - 2:
-            score = leaf_score(child, result, ply + 1, child_side, memory)
+            score = leaf_score(child, result, ply + 1, memory)
             write_int(memory + at.LENGTHS + (ply + 1) * WORD_BYTES, 0)
-            if child_side != side:
+            if not is_same_side:
                 score = -score
         else:
             # Step 5. Ask for the child's bucket of the table, and for its next sibling's: that one will have arrived
@@ -217,13 +222,13 @@ def search_node(
                     prefetch_bucket(table, buckets, key_of(sibling) ^ read_word(memory + at.KEY_SALT))
 
             # Step 6. The first move gets the full window, the others a null window and, if they beat it, the rest.
-            lower = low if PRUNES else -INFINITY
-            upper = low + 1 if PVS and cursor > end else beta if PRUNES else INFINITY
+            lower = low if PRUNES else OPEN_LOW
+            upper = low + 1 if PVS and cursor > end else beta if PRUNES else OPEN_HIGH
             while True:
-                if EXTRA_TURNS and child_side == side:
-                    score = search_node(child, child_key, depth - 1, lower, upper, ply + 1, side, memory)
+                if is_same_side:
+                    score = search_node(child, child_key, depth - 1, lower, upper, ply + 1, memory)
                 else:
-                    score = -search_node(child, child_key, depth - 1, -upper, -lower, ply + 1, child_side, memory)
+                    score = -search_node(child, child_key, depth - 1, -upper, -lower, ply + 1, memory)
                 if not PVS or upper >= beta or score <= low or score >= beta:
                     break
                 count(memory, at.RESEARCHES)
@@ -264,12 +269,12 @@ def search_node(
 
 
 @jit.cached
-def search_root(position: Any, depth: int, ply: int, side: int, memory: int) -> int:
+def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
     """Search a task: the window lies in the workspace, and may be narrowed from outside while the search runs.
 
     Parameters
     ----------
-    position, depth, ply, side, memory
+    position, depth, ply, memory
         As in `search_node`; `TASK_ALPHA` and `TASK_BETA` of the workspace hold the window.
 
     Returns
@@ -283,12 +288,12 @@ def search_root(position: Any, depth: int, ply: int, side: int, memory: int) -> 
     if result != ONGOING or depth <= 0:
         write_int(memory + at.STATUS, at.RUNNING)
         write_int(memory + at.LENGTHS + ply * WORD_BYTES, 0)
-        return leaf_score(position, result, ply, side, memory)
+        return leaf_score(position, result, ply, memory)
     while True:
         write_int(memory + at.STATUS, at.RUNNING)
         alpha = read_int(memory + at.TASK_ALPHA)
         beta = read_int(memory + at.TASK_BETA)
-        score = search_node(position, key, depth, alpha, beta, ply, side, memory)
+        score = search_node(position, key, depth, alpha, beta, ply, memory)
         if read_int(memory + at.STATUS) != at.NARROWED:
             return score
         # Beta fell below what this search could still decide: ask again, with the table warm.

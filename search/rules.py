@@ -217,6 +217,9 @@ def load_game(name: str) -> Game:
     wrong = [kind for kind in _field_types(module.Position) if kind not in _FIELD_TYPES]
     if wrong:
         raise RulesError(f"the fields of Position in {name} must be numpy.uint64 or numpy.int64, not {wrong[0]}")
+    # Numba tells named tuples apart by their class's name and fields alone where it looks up a compiled function: two
+    # games' positions of equal shape would be taken for one type.
+    module.Position.__name__ = f"Position_of_{module.__name__.replace('.', '_')}"
     return Game(
         name=name,
         module=module,

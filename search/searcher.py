@@ -134,8 +134,10 @@ class Searcher:
         self._put(at.TASK_BETA, job.beta)
         self._put(at.GENERATION, self._segment.generation)
         self._put(at.CONTEMPT, job.contempt)
+        mark = self.referee.facts(job.position).side_to_move if self.game.has_extra_turns else job.ply & 1
+        self._put(at.SIDE_MARK, mark ^ job.side)
         self._put(at.KEY_SALT, job.salt ^ self._variant_salt)
-        return int(self._kernel.search_root(job.position, job.depth, job.ply, job.side, self._address))
+        return int(self._kernel.search_root(job.position, job.depth, job.ply, self._address))
 
     def _line(self, job: Job) -> tuple[int, ...]:
         """Return the kernel's line, cut where it is illegal, continued from exact entries of the table."""

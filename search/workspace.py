@@ -45,6 +45,8 @@ TABLE_BUCKETS = 21 * WORD_BYTES
 GENERATION = 22 * WORD_BYTES
 KEY_SALT = 23 * WORD_BYTES
 CONTEMPT = 24 * WORD_BYTES
+SIDE_MARK = 25 * WORD_BYTES
+"""Parity of the ply (with extra turns: side to move) of the nodes where the side that the search is for moves."""
 
 KILLERS = _HEADER_WORDS * WORD_BYTES
 KILLERS_A_PLY = 2
