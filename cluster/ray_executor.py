@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
 import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +28,7 @@ from cluster.worker import NodeAgent, Worker
 from search.controls import ABORT_BOUND, MAX_WORKERS
 from search.flags import Flags
 from search.referee import print_notice
-from search.rules import Game
+from search.rules import Game, RulesError
 from tt_store.errors import RootsplitError, RunFailedError, TableError
 from tt_store.layout import BYTES_PER_MB
 from tt_store.memory import default_directory, free_bytes, why_not_created
@@ -39,6 +40,8 @@ _OBJECT_STORE_BYTES = 128 << 20
 _CONNECT_S = 5.0
 _START_S = 180.0
 """A machine may have to compile the kernel first."""
+_ANSWER_S = 60.0
+"""For the transfer of an answer that is ready."""
 _CLOSE_S = 10.0
 _RESPAWNS = 3
 """How often one worker is replaced before its core is given up."""
@@ -46,6 +49,10 @@ _RESPAWNS = 3
 
 class ClusterError(RootsplitError):
     """A cluster that cannot be reached or does not fit."""
+
+
+_USER_ERRORS: dict[str, type[RootsplitError]] = {"TableError": TableError, "RulesError": RulesError}
+"""What a user may have caused, by the name in which it comes from an actor's start."""
 
 
 @dataclass
@@ -111,12 +118,13 @@ class RayExecutor:
         self._calls: dict[Any, int] = {}
         self._worker_of: dict[int, int] = {}
         self._is_closed = False
+        self._notice = notice
         reclaim()
         if address == LOCAL:
             _check_room(table_mb)
         _connect(address, workers)
         try:
-            self._start(workers, notice)
+            self._start(workers)
         except BaseException:
             self.close()
             raise
@@ -183,11 +191,15 @@ class RayExecutor:
         finally:
             ray.shutdown()
 
-    def _start(self, workers: int | None, notice: Callable[[str], None]) -> None:
+    def _start(self, workers: int | None) -> None:
         """Start an agent on each machine, then the workers: the agents' kernels are compiled by then."""
         nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
         if not nodes:
             raise RunFailedError("the cluster has no machine with a CPU for a worker")
+        cores = {node["NodeID"]: int(node["Resources"]["CPU"]) for node in nodes}
+        wanted = sum(cores.values()) if workers is None else workers
+        if wanted > sum(cores.values()):
+            raise ClusterError(f"{wanted} workers were asked for, and the cluster has CPUs for {sum(cores.values())}")
         run = uuid4().hex[:8]
         for node in nodes:
             node_id = node["NodeID"]
@@ -198,14 +210,10 @@ class RayExecutor:
         calls = [machine.agent.ready.remote() for machine in self._machines]
         done, waiting = ray.wait(calls, num_returns=len(calls), timeout=_CONNECT_S)
         if waiting:
-            notice(f"waiting for {len(waiting)} of {len(calls)} machines to start and compile the kernel ...")
+            self._notice(f"waiting for {len(waiting)} of {len(calls)} machines to start and compile the kernel ...")
         for machine, path in zip(self._machines, _get(calls, "an agent"), strict=True):
             machine.path = path
-        cores = {node["NodeID"]: int(node["Resources"]["CPU"]) for node in nodes}
         seats = [(machine, slot) for machine in self._machines for slot in range(cores[machine.node_id])]
-        wanted = len(seats) if workers is None else workers
-        if wanted > len(seats):
-            raise ClusterError(f"{wanted} workers were asked for, and the cluster has CPUs for {len(seats)}")
         members = []
         for number, (machine, slot) in enumerate(seats[:wanted]):
             info = WorkerInfo(machine.node_id[:8], number)
@@ -219,22 +227,25 @@ class RayExecutor:
 
     def _answer(self, call: Any) -> list[Event]:
         """Turn an answered call into events; a dead worker is replaced, within a budget."""
-        worker = self._calls.pop(call)
-        member = self._members.get(worker)
-        if member is None:
+        # A call of a worker that another call of the same batch has shown to be dead is no longer known.
+        worker = self._calls.pop(call, None)
+        if worker is None:
             return []
-        task_ids = member.calls.pop(call, ())
+        member = self._members[worker]
+        task_ids = member.calls.pop(call)
         try:
-            results = unpack_results(ray.get(call))
-        except RayActorError:
-            return self._lose(member, task_ids)
+            results = unpack_results(ray.get(call, timeout=_ANSWER_S))
         except RayTaskError as error:
-            raise RunFailedError(f"a worker failed: {error.cause}") from error
+            raise RunFailedError(f"a worker failed: {type(error.cause).__name__}: {error.cause}") from error
+        except RayError as error:
+            # Not only RayActorError: memory that ran out, and a machine that left, have errors of their own.
+            return self._lose(member, task_ids, error)
         for task_id in task_ids:
             self._worker_of.pop(task_id, None)
         return [ResultEvent(worker, result) for result in results]
 
-    def _lose(self, member: _Member, task_ids: tuple[int, ...]) -> list[Event]:
+    def _lose(self, member: _Member, task_ids: tuple[int, ...], error: RayError) -> list[Event]:
+        """Take a worker's tasks back and replace it; a replacement that dies at once comes here by its next call."""
         worker = member.info.worker
         lost = [*task_ids, *(task_id for ids in member.calls.values() for task_id in ids)]
         for call in member.calls:
@@ -243,9 +254,13 @@ class RayExecutor:
         for task_id in lost:
             self._worker_of.pop(task_id, None)
         events: list[Event] = [WorkerLost(worker, tuple(lost))]
+        name = f"worker {worker} on machine {member.info.machine}"
+        reason = _reason(error)
         if member.respawns >= _RESPAWNS:
             del self._members[worker]
+            self._notice(f"{name} died and is given up after {member.respawns} replacements: {reason}")
             return events
+        self._notice(f"{name} died and is replaced: {reason}")
         member.respawns += 1
         member.actor = self._spawn(member.machine, member.slot)
         events.append(WorkerJoined(member.info))
@@ -298,11 +313,26 @@ def _get(calls: list[Any], what: str) -> list[Any]:
 
 
 def _startup_error(what: str, error: RayActorError) -> RootsplitError:
-    """Return an actor's own sentence if its start failed with one, else Ray's first line."""
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    last = lines[-1].strip() if lines else type(error).__name__
-    _, separator, sentence = last.partition("Error: ")
-    return RunFailedError(sentence if separator else f"{what} died: {lines[0] if lines else error}")
+    """Return an actor's own error if its start failed with one of ours, else Ray's first line."""
+    own = _own_error(error)
+    if own is None:
+        return RunFailedError(f"{what} died: {_reason(error)}")
+    name, sentence = own
+    return _USER_ERRORS.get(name, RunFailedError)(sentence)
+
+
+def _reason(error: RayError) -> str:
+    """Return one line for what Ray tells in many: an actor's own error, else Ray's first line."""
+    own = _own_error(error)
+    lines = str(error).split("\n", 1)
+    return own[1] if own else lines[0].strip() or type(error).__name__
+
+
+def _own_error(error: RayError) -> tuple[str, str] | None:
+    """Return the class's name and the text of the Python error that ended an actor's start: Ray tells them last."""
+    last = str(error).strip().rpartition("\n")[2]
+    found = re.fullmatch(r"(?:\w+\.)*(\w+Error): (.+)", last.strip())
+    return (found[1], found[2]) if found else None
 
 
 def _connect(address: str, workers: int | None) -> None:
@@ -314,10 +344,14 @@ def _connect(address: str, workers: int | None) -> None:
         "include_dashboard": False,
         "namespace": f"rootsplit-{uuid4().hex[:8]}",
     }
+    if ray.is_initialized():
+        raise ClusterError("this process is on a Ray cluster already: close the other session first")
     if address == LOCAL:
         cpus = max(workers or 0, os.cpu_count() or 1)
         ray.init(address=LOCAL, num_cpus=cpus, object_store_memory=_OBJECT_STORE_BYTES, **options)
         return
+    if address == AUTO:
+        address = _recorded_address()
     if address.startswith("ray://"):
         raise ClusterError(
             f"{address} is a Ray Client address, which is too slow for search: give host:port of the cluster's head"
@@ -330,7 +364,17 @@ def _connect(address: str, workers: int | None) -> None:
         ray.init(address=address, **options)
     except (ConnectionError, RuntimeError, ValueError) as error:
         first_line = str(error).strip().partition("\n")[0]
-        raise ClusterError(f"the Ray cluster at {address} cannot be joined: {first_line}") from None
+        hint = "" if "RAY_AUTH_MODE" in os.environ else " (if it wants a token, set RAY_AUTH_MODE=token)"
+        raise ClusterError(f"the Ray cluster at {address} cannot be joined: {first_line}{hint}") from None
+
+
+def _recorded_address() -> str:
+    """Return the address that Ray would take for `AUTO`, so that it can be checked; `AUTO` where Ray must look."""
+    named = os.environ.get("RAY_ADDRESS", "")
+    if named in ("", AUTO, LOCAL):
+        record = Path(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster")
+        named = record.read_text().strip() if record.is_file() else ""
+    return named or AUTO
 
 
 def _check_reachable(address: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
@@ -19,7 +20,7 @@ from search.aspiration import Window
 from search.controls import MAX_WORKERS
 from search.driver import DEFAULT_TABLE_MB, Iteration, RootResult, SearchResult, deepen
 from search.flags import Flags
-from search.limits import Limits
+from search.limits import Limits, stopped_after
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
 from search.statistics import Statistics
@@ -83,8 +84,7 @@ def open_session(
     game = load_game(game_name)
     if workers is not None and not 1 <= workers <= MAX_WORKERS:
         raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")
-    if request.strategy is not None and request.strategy not in STRATEGIES:
-        raise RulesError(f"unknown strategy {request.strategy!r}: there are {', '.join(sorted(STRATEGIES))}")
+    _check_strategy(request)
     Segment.private(table_mb).close()
     referee = Referee(game, notice)
     position = referee.play_texts(game.parse(request.position), request.moves)
@@ -97,6 +97,11 @@ def open_session(
     from cluster.ray_executor import RayExecutor
 
     return Session(game, RayExecutor(game, workers, table_mb, address, flags=flags, notice=notice), table_mb)
+
+
+def _check_strategy(request: SearchRequest) -> None:
+    if request.strategy is not None and request.strategy not in STRATEGIES:
+        raise RulesError(f"unknown strategy {request.strategy!r}: there are {', '.join(sorted(STRATEGIES))}")
 
 
 def cores() -> int:
@@ -127,7 +132,10 @@ class Session:
         self.executor = executor
         self._table_mb = table_mb
         self._epoch = 0
+        # One sequence for all searches: the control words may still hold what was meant for an earlier task.
+        self._task_ids = itertools.count(1)
         self._stop_wanted = threading.Event()
+        self._stop_lock = threading.Lock()
 
     def __enter__(self) -> Session:
         """Return the session."""
@@ -161,23 +169,19 @@ class Session:
         RunFailedError
             If no worker is left.
         """
+        _check_strategy(request)
         position = self.position_of(request)
         workers = self.executor.workers()
         strategy = request.strategy or ("root" if len(workers) > 1 else "single")
         root_search = _ClusterSearch(self, self._splitter(request, position, strategy), request.limits)
         self._stop_wanted.clear()
         self.executor.begin_search()
-        timer = threading.Timer(request.limits.time_s or 0.0, self.stop)
-        timer.daemon = True
-        if request.limits.time_s is not None:
-            timer.start()
         try:
-            result = deepen(root_search, self.referee, position, request.limits, on_iteration)
+            with stopped_after(request.limits.time_s, self.stop):
+                result = deepen(root_search, self.referee, position, request.limits, on_iteration)
         except KeyboardInterrupt:
             root_search.drain()
             raise
-        finally:
-            timer.cancel()
         return SearchReport(
             game=self.game,
             request_text=request.position,
@@ -193,10 +197,11 @@ class Session:
 
     def stop(self) -> None:
         """End the running search at once; from any thread. It returns its last finished iteration."""
-        # Race: the flag is set before the stop word, and `next_epoch` raises the epoch before it reads the flag: a
-        # root search that begins meanwhile sees one of the two.
-        self._stop_wanted.set()
-        self.executor.stop(self._epoch)
+        # Flag and stop word change together: a root search that begins meanwhile sees both or neither. One whose
+        # epoch alone were stopped would hand out its tasks for ever.
+        with self._stop_lock:
+            self._stop_wanted.set()
+            self.executor.stop(self._epoch)
 
     def close(self) -> None:
         """Give workers and tables back."""
@@ -204,8 +209,9 @@ class Session:
 
     def next_epoch(self) -> int | None:
         """Return the number of a new root search, or None if the search is to end."""
-        self._epoch += 1
-        return None if self._stop_wanted.is_set() else self._epoch
+        with self._stop_lock:
+            self._epoch += 1
+            return None if self._stop_wanted.is_set() else self._epoch
 
     @property
     def epoch(self) -> int:
@@ -224,8 +230,7 @@ class Session:
             children.append(Child(move, _words(child), side))
         # A draw's score depends on whom this search is for: its entries must not be met by another search.
         salt = hash((self._epoch + 1, request.contempt)) if request.contempt else 0
-        return STRATEGIES[strategy](Root(_words(position), tuple(children), request.contempt, salt))
-
+        return STRATEGIES[strategy](Root(_words(position), tuple(children), request.contempt, salt), self._task_ids)
 
     def _line_texts(self, result: SearchResult) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(self.referee.line_texts(result.position, item.line)) for item in result.iterations)
@@ -243,13 +248,13 @@ class _NodePool:
 
     def take(self, sharers: int) -> int:
         """Reserve an equal share of what is free for one of so many tasks."""
-        share = max(1, self.free // sharers) if self.free else 0
+        share = max(1, self.free // sharers) if self.free > 0 else 0
         self.free -= share
         return share
 
     def give_back(self, reserved: int, used: int) -> None:
-        """Return what a task did not use."""
-        self.free += max(0, reserved - used)
+        """Return what a task did not use, or take what it used beyond: a kernel ends a few nodes late."""
+        self.free += reserved - used
 
 
 @dataclass

@@ -7,7 +7,6 @@ workers, feed each `TaskResult` to `on_result` (or a task that was lost to `on_l
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -66,9 +65,9 @@ class Splitter(Protocol):
 class SingleSplitter:
     """No splitting: the whole root is one task; the control that every speed-up is measured against."""
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: Root, task_ids: Iterator[int]) -> None:
         self._root = root
-        self._ids = itertools.count(1)
+        self._ids = task_ids
         self._task: Task | None = None
         self._is_running = False
         self._result: RootResult | None = None
@@ -91,7 +90,8 @@ class SingleSplitter:
 
     def on_result(self, result: TaskResult) -> None:
         """Take the one result."""
-        if self._task is not None and result.task_id == self._task.task_id and result.is_finished:
+        task = self._task
+        if task is not None and (result.task_id, result.epoch) == (task.task_id, task.epoch) and result.is_finished:
             self._result = RootResult(result.score, result.line, Statistics(), is_finished=True)
 
     def on_lost(self, task_id: int) -> None:
@@ -149,9 +149,10 @@ class RootSplitter:
     """
 
     root: Root
+    task_ids: Iterator[int]
+    """Numbers for the tasks, unique in a session."""
     _branches: list[_Branch] = field(default_factory=list)
     _running: dict[int, _Branch] = field(default_factory=dict)
-    _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _window: Window = Window(-INFINITY, INFINITY)
     _depth: int = 0
     _epoch: int = 0
@@ -183,8 +184,10 @@ class RootSplitter:
 
     def on_result(self, result: TaskResult) -> None:
         """Move the bounds of the task's root move; then of the root, and of what still runs."""
+        if result.epoch != self._epoch:
+            return
         branch = self._running.pop(result.task_id, None)
-        if branch is None or result.epoch != self._epoch:
+        if branch is None:
             return
         branch.task_id = branch.asked = None
         branch.nodes += result.statistics.nodes
@@ -211,12 +214,12 @@ class RootSplitter:
     def aborts(self) -> list[int]:
         """Return the tasks that became moot."""
         aborts, self._aborts = self._aborts, []
-        return aborts
+        return [task_id for task_id in dict.fromkeys(aborts) if task_id in self._running]
 
     def bounds(self) -> list[tuple[int, int]]:
         """Return the tasks whose window shrank."""
         bounds, self._bounds = self._bounds, []
-        return bounds
+        return [(task_id, bound) for task_id, bound in bounds if task_id in self._running]
 
     def result(self) -> RootResult | None:
         """Return the root's score once no move can change it."""
@@ -255,7 +258,7 @@ class RootSplitter:
                 yield branch, Window(alpha, alpha + 1)
 
     def _task(self, branch: _Branch, window: Window) -> Task:
-        task_id = next(self._ids)
+        task_id = next(self.task_ids)
         branch.task_id, branch.asked = task_id, window
         self._running[task_id] = branch
         child, root = branch.child, self.root
@@ -279,5 +282,5 @@ class RootSplitter:
                 self._bounds.append((task_id, -alpha))
 
 
-STRATEGIES: dict[str, Callable[[Root], Splitter]] = {"root": RootSplitter, "single": SingleSplitter}
+STRATEGIES: dict[str, Callable[[Root, Iterator[int]], Splitter]] = {"root": RootSplitter, "single": SingleSplitter}
 """The strategies by the names that users give them."""

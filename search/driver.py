@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from search import workspace as at
 from search.aspiration import Aspiration, Window
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
-from search.limits import Limits
+from search.limits import Limits, stopped_after
 from search.referee import Facts, Referee, print_notice
 from search.rules import Game
 from search.scores import mate_distance
@@ -204,14 +203,8 @@ def search(
     with Segment.private(table_mb) as segment:
         searcher = Searcher(game, segment, controls, flags=flags, notice=notice)
         root_search = _OneCore(searcher, position, limits, contempt)
-        timer = threading.Timer(limits.time_s or 0, controls.stop, (Job(None, 0).epoch,))
-        timer.daemon = True
-        if limits.time_s is not None:
-            timer.start()
-        try:
+        with stopped_after(limits.time_s, lambda: controls.stop(Job(None, 0).epoch)):
             return deepen(root_search, searcher.referee, position, limits, on_iteration)
-        finally:
-            timer.cancel()
 
 
 class _OneCore:

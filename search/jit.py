@@ -124,7 +124,7 @@ def warm_up(module: ModuleType, run: Callable[[], object], notice: Callable[[str
             if compiles:
                 game = _bindings[module.__name__].game.label
                 kind = Path(module.__file__).stem
-                notice(f"compiling the {kind} of {game} for this machine, once (about 5 to 15 s) ...")
+                notice(f"compiling the {kind} of {game} for this machine, once (a few seconds) ...")
             run()
             marker.touch()
     else:

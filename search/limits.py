@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from search.scores import MAX_PLY
@@ -56,3 +59,22 @@ class Limits:
     def node_limit(self) -> int:
         """The greatest number of nodes."""
         return NO_NODE_LIMIT if self.nodes is None else self.nodes
+
+
+@contextlib.contextmanager
+def stopped_after(time_s: float | None, stop: Callable[[], object]) -> Iterator[None]:
+    """Call `stop` on another thread once so many seconds have passed, unless the block ends before; None: never.
+
+    When the block is left, `stop` has returned or will never be called: what it touches may then go.
+    """
+    if time_s is None:
+        yield
+        return
+    timer = threading.Timer(min(time_s, threading.TIMEOUT_MAX), stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()

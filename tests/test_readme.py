@@ -1,0 +1,51 @@
+"""The README's game is complete and right, and its Python snippet runs."""
+
+import functools
+import operator
+import re
+from pathlib import Path
+
+import pytest
+
+from search.driver import search
+from search.limits import Limits
+from search.rules import RulesError, load_game
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+
+
+def code_after(mark: str) -> str:
+    found = re.search(re.escape(mark) + r"\n```\w+\n(.*?)```", README, re.DOTALL)
+    assert found is not None, f"README.md has no code after {mark}"
+    return found.group(1)
+
+
+@pytest.fixture(scope="module")
+def nim(tmp_path_factory: pytest.TempPathFactory):
+    path = tmp_path_factory.mktemp("games") / "nim.py"
+    path.write_text(code_after("<!-- a complete game -->"))
+    return load_game(str(path))
+
+
+@pytest.mark.parametrize("heaps", ["1", "3,4,5", "1,2,3", "2,2", "5,1,4", "1,1,1,1", "7,6,1", "2,3,1,1"])
+def test_the_readmes_nim_is_won_when_the_nim_sum_is_not_zero(nim, heaps: str) -> None:
+    result = search(nim, nim.parse(heaps), Limits())
+    nim_sum = functools.reduce(operator.xor, map(int, heaps.split(",")))
+    assert result.is_solved
+    assert (result.score > 0) == (nim_sum != 0)
+    if nim_sum:
+        assert result.best_move is not None
+        heap, taken = (result.best_move >> 4), result.best_move & 15
+        left = [int(size) - (taken if number == heap else 0) for number, size in enumerate(heaps.split(","))]
+        assert functools.reduce(operator.xor, left) == 0
+
+
+def test_the_readmes_nim_refuses_bad_text(nim) -> None:
+    for text in ("3,x", "16", "1,1,1,1,1,1,1,1,1", "-1"):
+        with pytest.raises(RulesError):
+            nim.parse(text)
+
+
+def test_the_readmes_snippet_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(code_after("From Python:\n"), "README.md", "exec"), {})
+    assert capsys.readouterr().out.split()[0] in "1234567"
