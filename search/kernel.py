@@ -17,7 +17,7 @@ from search.controls import ABORT_BOUND, BOUND_BITS
 from search.flags import Pruning
 from search.scores import DRAW, INFINITY, MATE, MAX_PLY, ONGOING, from_table, to_table
 from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MOVE_MASK, NO_MOVE, WORD_BYTES
-from tt_store.native import atomic_read_int, atomic_write_int, read_int, read_word, write_int
+from tt_store.native import Integer, atomic_read_int, atomic_write_int, read_int, read_word, write_int
 from tt_store.table import (
     MISS,
     entry_bound,
@@ -48,7 +48,8 @@ EXTRA_TURNS = _game.has_extra_turns
 
 MOVE_ROW_BYTES = _game.max_moves * WORD_BYTES
 
-OPEN_LOW, OPEN_HIGH = np.int64(-INFINITY), np.int64(INFINITY)
+OPEN_LOW: Integer = np.int64(-INFINITY)
+OPEN_HIGH: Integer = np.int64(INFINITY)
 """The full window. Not Python integers: Numba compiles a recursive call with literal arguments as a version of its
 own, and does not find that one's address when the code comes from the disk."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
@@ -34,6 +34,11 @@ EXACT = Flags(Pruning.PVS, exact_depth=True)
 
 _CONTROL_WORDS = np.zeros(CONTROL_WORDS, np.int64)
 _SEGMENT = Segment.private(1)
+
+
+def games_with(optional: str) -> list[str]:
+    return [name for name in GAMES if hasattr(load_game(name).module, optional)]
+
 
 each_game = pytest.mark.parametrize("name", GAMES, ids=lambda name: Path(name).stem)
 
@@ -126,7 +131,7 @@ def test_keys_differ_exactly_where_positions_do(name: str) -> None:
 
 
 def test_transpositions_have_one_key() -> None:
-    for name, one, other in (("connect_four", "1234", "3214"), ("tic_tac_toe", "1325", "3521")):
+    for name, one, other in (("connect_four", "1234", "3214"), ("tic_tac_toe", "1325", "2315")):
         referee = referee_of(name)
         start = referee.game.parse("")
         positions = [referee.play_texts(start, line) for line in (one, other)]
@@ -134,12 +139,10 @@ def test_transpositions_have_one_key() -> None:
         assert len({referee.facts(position).key for position in positions}) == 1
 
 
-@each_game
+@pytest.mark.parametrize("name", games_with("mirror"))
 def test_symmetric_positions_are_worth_the_same(name: str) -> None:
     referee = referee_of(name)
-    mirror = getattr(referee.game.module, "mirror", None)
-    if mirror is None:
-        pytest.skip("the game has no symmetry")
+    mirror = referee.game.module.mirror
     for step in random_steps(name, games=12, seed=4):
         twin = mirror(step.position)
         assert [type(field) for field in twin] == [type(field) for field in step.position]
@@ -149,12 +152,10 @@ def test_symmetric_positions_are_worth_the_same(name: str) -> None:
         assert leaf_counter_of(name).count(step.position, 3) == leaf_counter_of(name).count(twin, 3)
 
 
-@each_game
+@pytest.mark.parametrize("name", games_with("swap_sides"))
 def test_the_estimate_changes_its_sign_with_the_side(name: str) -> None:
     referee = referee_of(name)
-    swap_sides = getattr(referee.game.module, "swap_sides", None)
-    if swap_sides is None:
-        pytest.skip("the game has no such pair of positions")
+    swap_sides = referee.game.module.swap_sides
     for step in random_steps(name, games=40, seed=5):
         evaluation = referee.facts(step.position).evaluation
         assert referee.facts(swap_sides(step.position)).evaluation == -evaluation
@@ -166,6 +167,16 @@ def near_texts(game: Game) -> st.SearchStrategy[str]:
     return st.one_of(st.text(max_size=30), st.text(sorted(set(game.start_text + "1")), max_size=40), digits)
 
 
+def unless_refused(parse: Callable[[], Any]) -> Any:
+    """Return what was parsed, None if it was refused as it should be."""
+    try:
+        return parse()
+    except RulesError as error:
+        if not str(error) or "\n" in str(error):
+            raise
+        return None
+
+
 @each_game
 def test_any_other_text_is_refused_in_one_sentence(name: str) -> None:
     referee = referee_of(name)
@@ -174,21 +185,16 @@ def test_any_other_text_is_refused_in_one_sentence(name: str) -> None:
     @settings(max_examples=300, deadline=None, database=None)
     @given(near_texts(game))
     def parse_position(text: str) -> None:
-        try:
-            position = game.parse(text)
-        except RulesError as error:
-            assert "\n" not in str(error).replace(text, "")
-        else:
-            assert game.parse(game.text(position)) is not None
+        position = unless_refused(lambda: game.parse(text))
+        if position is not None:
+            assert game.text(game.parse(game.text(position))) == game.text(position)
             referee.facts(position)
 
     @settings(max_examples=200, deadline=None, database=None)
     @given(st.one_of(st.text(max_size=8), st.text("0123456789-+ ", max_size=6)))
     def parse_move(text: str) -> None:
-        try:
-            assert 1 <= game.parse_move(game.parse(""), text) <= MAX_MOVE
-        except RulesError as error:
-            assert str(error)
+        move = unless_refused(lambda: game.parse_move(game.parse(""), text))
+        assert move is None or 1 <= move <= MAX_MOVE
 
     parse_position()
     parse_move()
@@ -281,32 +287,31 @@ class Playthrough(NamedTuple):
 
     start: str
     moves: str
-    evaluations: list[int]
+    evaluations: str
     """After each move, for the side then to move."""
     outcome: int
     text: str
 
 
 PLAYTHROUGHS = {
-    "tic_tac_toe": Playthrough("start", "9 4 8 6 2 5", [-3, 1, -2, 1, -2, -1], -MATE, ".X.OOO.XX"),
+    "tic_tac_toe": Playthrough("start", "9 4 8 6 2 5", "-3 1 -2 1 -2 -1", -MATE, ".X.OOO.XX"),
     "connect_four": Playthrough(
         "start",
         "6 5 1 5 7 1 7 1 1 6 4 7 2 7 3",
-        [0, -2, 2, -4, 4, -4, 4, -4, 4, -4, 0, 0, -28, 28, -2],
+        "0 -2 2 -4 4 -4 4 -4 4 -4 0 0 -28 28 -2",
         -MATE,
         "112115657677374",
     ),
     "kalah": Playthrough(
         "start",
         "2 4 4 1 6 3 3 6 5 6 3 2 4 2 6 1 6 5 1 3 3 2 5 3 4 6 5 1 2 1 5 3 6 6 4 4 5 6 2 2 4 3 5 5 3 4 6 1 5 4 6",
-        [0, -1, 0, 0, -1, 0, -1, 0, -1, 0, 0, 0, -1, 1, 2, -6, 5]
-        + [-6, 5, -8, 8, -9, 8, -8, 7, -8, 8, 9, -9, 9, -10, 10, -11, 10]
-        + [-11, 9, 10, -11, 11, -11, 11, -12, 11, -11, 9, -9, -8, 6, -6, 6, -7],
+        "0 -1 0 0 -1 0 -1 0 -1 0 0 0 -1 1 2 -6 5 "
+        "-6 5 -8 8 -9 8 -8 7 -8 8 9 -9 9 -10 10 -11 10 -11 9 10 -11 11 -11 11 -12 11 -11 9 -9 -8 6 -6 6 -7",
         DRAW,
         "1,2,1,0,2,1,17/0,0,0,0,0,0,24 s",
     ),
     "random_tree": Playthrough(
-        "7:3-9:6:80", "5 3 3 9 1 2", [-6, 33, 37, 35, -5, 57], 57, "10011555344492310641:3-9:0:80:57"
+        "7:3-9:6:80", "5 3 3 9 1 2", "-6 33 37 35 -5 57", 57, "10011555344492310641:3-9:0:80:57"
     ),
 }
 
@@ -318,8 +323,8 @@ def test_recorded_playthrough(name: str) -> None:
     evaluations = []
     for move in record.moves.split():
         position = referee.play_texts(position, [move])
-        evaluations.append(referee.facts(position).evaluation)
-    assert evaluations == record.evaluations
+        evaluations.append(str(referee.facts(position).evaluation))
+    assert " ".join(evaluations) == record.evaluations
     assert referee.facts(position).outcome == record.outcome
     assert referee.game.text(position) == record.text
     assert referee.legal_moves(position) == []
@@ -333,7 +338,7 @@ def test_recorded_playthrough(name: str) -> None:
         ("1,0,1,1,1,1,0/1,1,1,1,5,1,0 s", "1", "0,0,1,1,1,1,6/1,1,1,1,0,1,0 n"),  # Capture: pit 2 faces pit 5.
         ("1,0,1,1,1,1,0/1,1,1,1,0,1,0 s", "1", "0,1,1,1,1,1,0/1,1,1,1,0,1,0 n"),  # Nothing to capture.
         ("13,0,0,0,0,0,0/0,0,0,0,0,2,0 s", "1", "0,1,1,1,1,1,5/1,1,1,1,1,0,0 n"),  # Once round: captures at home.
-        ("0,0,0,0,0,9,0/1,0,0,0,0,0,3 s", "6", "1,1,0,0,0,0,1/2,1,1,1,1,1,3 n"),  # Skips the opponent's store.
+        ("0,1,0,0,0,9,0/1,0,0,0,0,0,3 s", "6", "1,2,0,0,0,0,1/2,1,1,1,1,1,3 n"),  # Skips the opponent's store.
     ],
 )
 def test_sowing(before: str, pit: str, after: str) -> None:
@@ -342,7 +347,9 @@ def test_sowing(before: str, pit: str, after: str) -> None:
     assert referee.game.text(position) == after
 
 
-@pytest.mark.parametrize(("text", "score"), [("0,0,0,0,0,0,20/0,0,3,0,0,0,25 s", -8), ("1,0,0,0,0,2,9/0,0,0,0,0,0,9 n", -3)])
+@pytest.mark.parametrize(
+    ("text", "score"), [("0,0,0,0,0,0,20/0,0,3,0,0,0,25 s", -8), ("1,0,0,0,0,2,9/0,0,0,0,0,0,9 n", -3)]
+)
 def test_the_seeds_left_are_their_owners(text: str, score: int) -> None:
     referee = referee_of("kalah")
     assert referee.facts(referee.game.parse(text)).outcome == score

@@ -70,7 +70,7 @@ def quiet_controls(trees: Bench) -> None:
 
 
 def rows_of(root: Node) -> list[tuple[int, int, int]]:
-    """Number the nodes breadth first, so that siblings are neighbours."""
+    """Return the rows of a tree, breadth first, so that siblings are neighbours."""
     rows, waiting, numbered = [], deque([root]), 1
     while waiting:
         node = waiting.popleft()

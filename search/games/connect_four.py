@@ -172,13 +172,14 @@ def has_four(stones: int) -> bool:
 
 def text(position: Position) -> str:
     """Return columns that lead to a position: some order of play that is legal, or ``?`` where there is none."""
-    return _order_of_play(int(position.own), int(position.mask)) or "?"
+    own, mask = int(position.own), int(position.mask)
+    if not mask:
+        return "start"
+    return _order_of_play(own, mask) or "?"
 
 
 def _order_of_play(own: int, mask: int) -> str | None:
     """Find columns that build a board, by taking discs off its top, the last mover's first; the centre first."""
-    if not mask:
-        return START
     seen: set[int] = set()
     waiting = [(own ^ mask, mask, "")]
     while waiting:

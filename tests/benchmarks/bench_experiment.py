@@ -85,9 +85,7 @@ def table_of(columns: list[Column]) -> str:
     plain = next(column for column in columns if column.variant == "fail-soft")
     lines = [f"{'variant':<20} {'nodes a tree':>13} {'fewer':>6}"]
     for column in columns:
-        lines.append(
-            f"{column.variant:<20} {column.mean_nodes:>13,.0f} {plain.mean_nodes / column.mean_nodes:>5.2f}x"
-        )
+        lines.append(f"{column.variant:<20} {column.mean_nodes:>13,.0f} {plain.mean_nodes / column.mean_nodes:>5.2f}x")
     return "\n".join(lines)
 
 
