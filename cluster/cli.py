@@ -5,20 +5,41 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from tt_store.errors import RootsplitError
 
 DEFAULT_TIME_S = 10.0
 DEFAULT_TABLE_MB = 64.0
 
+
+class InterruptionError(RootsplitError):
+    """Ctrl-C."""
+
+    exit_code = 130
+
+
+class _Commands(TyperGroup):
+    """The commands; Ctrl-C leaves them as an error of ours: Typer prints an empty line or nothing, by its version."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise InterruptionError("interrupted") from None
+
+
 app = typer.Typer(
     name="rootsplit",
+    cls=_Commands,
     help="Distributed game-tree search: the right move sooner with more workers.",
     add_completion=False,
     rich_markup_mode=None,
@@ -43,6 +64,7 @@ def main() -> None:
 
     Exit codes: 0, 2 for bad input, 1 for a run that failed, 130 for Ctrl-C.
     """
+    _end_like_ctrl_c()
     try:
         code = app(args=sys.argv[1:] or ["--help"], standalone_mode=False)
     except _ParseError as error:
@@ -56,6 +78,11 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end_like_ctrl_c() -> None:
+    """Make SIGTERM end a command as Ctrl-C does: workers stopped, tables removed."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _complain(sentence: str, code: int) -> int:
@@ -95,7 +122,7 @@ def search(
         typer.Option(help="Run on Ray: local (a private one), auto or host:port; threads of this process if left out."),
     ] = None,
     table: Annotated[float, typer.Option(help="Size of each machine's table in MB.")] = DEFAULT_TABLE_MB,
-    strategy: Annotated[str | None, typer.Option(help="root or single; root if there are several workers.")] = None,
+    strategy: Annotated[str | None, typer.Option(help="dynamic, root or single; dynamic for several workers.")] = None,
     contempt: Annotated[int, typer.Option(help="What a draw costs the side to move, in the game's units.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -109,6 +136,7 @@ def search(
     limits = Limits(depth=depth, nodes=nodes, time_s=time, mate=mate)
     request = SearchRequest(position, tuple(moves or ()), limits, strategy, contempt)
     with open_session(game, request, workers, table, address) as session, SearchProgress(session, request) as progress:
+        _end_like_ctrl_c()  # Ray has set a handler of its own meanwhile.
         report = session.search(request, progress.on_iteration)
     if as_json:
         _print_json(report.as_json())
@@ -188,7 +216,7 @@ def clean(
 
     found = leftovers()
     removed = [] if dry_run else [str(path) for path in reclaim()]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "path": str(item.path),
             "size_bytes": item.size_bytes,

@@ -17,7 +17,7 @@ from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
 from search.referee import print_notice
 from search.rules import Game
-from search.searcher import Job, Searcher
+from search.searcher import Job, Searcher, variant_salt
 from tt_store.errors import RunFailedError
 from tt_store.segment import Segment
 
@@ -50,6 +50,12 @@ class Executor(Protocol):
 
     def workers(self) -> list[WorkerInfo]:
         """Return the workers that are ready."""
+
+    def now_s(self) -> float:
+        """Return the time in seconds, from any fixed moment on."""
+
+    def known_move(self, key: int) -> int:
+        """Return what a table within reach holds for best at a salted hash; `NO_MOVE` if nothing, perhaps illegal."""
 
     def begin_search(self) -> None:
         """Advance the generation of every table: older entries give way first."""
@@ -103,6 +109,7 @@ def run_task(searcher: Searcher, task: Task) -> TaskResult:
         line=outcome.line,
         statistics=outcome.statistics,
         elapsed_s=time.perf_counter() - started,
+        best_move=outcome.best_move,
     )
 
 
@@ -111,11 +118,10 @@ class _OneMachine:
 
     MACHINE = "this"
 
-    def __init__(
-        self, game: Game, workers: int, table_mb: float, flags: Flags, notice: Callable[[str], None]
-    ) -> None:
+    def __init__(self, game: Game, workers: int, table_mb: float, flags: Flags, notice: Callable[[str], None]) -> None:
         self._segment = Segment.private(table_mb, control_words=CONTROL_WORDS)
         self._controls = Controls(self._segment.control_address)
+        self._salt = variant_salt(flags)
         self._searchers = [
             Searcher(game, self._segment, self._controls, flags=flags, slot=slot, notice=notice)
             for slot in range(workers)
@@ -124,6 +130,14 @@ class _OneMachine:
     def workers(self) -> list[WorkerInfo]:
         """Return all workers: none of this process is ever lost."""
         return [WorkerInfo(self.MACHINE, worker) for worker in range(len(self._searchers))]
+
+    def now_s(self) -> float:
+        """Return the real time."""
+        return time.monotonic()
+
+    def known_move(self, key: int) -> int:
+        """Ask the table."""
+        return self._searchers[0].referee.known_move(self._segment, key ^ self._salt)
 
     def begin_search(self) -> None:
         """Advance the table's generation."""
@@ -255,7 +269,7 @@ class ThreadExecutor(_OneMachine):
         if self._is_closed:
             return
         self._is_closed = True
-        self.stop((1 << 62))
+        self.stop(1 << 62)
         for inbox in self._inboxes:
             inbox.put(None)
         for thread in self._threads:
@@ -267,6 +281,6 @@ class ThreadExecutor(_OneMachine):
         while (task := self._inboxes[worker].get()) is not None:
             try:
                 self._events.put(ResultEvent(worker, run_task(searcher, task)))
-            except BaseException as error:  # noqa: BLE001 - a thread must hand every failure to the one who polls
+            except BaseException as error:
                 self._events.put(error)
                 return

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -25,15 +25,19 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from cluster.executor import Event, ResultEvent, WorkerJoined, WorkerLost
 from cluster.records import Task, WorkerInfo, pack_tasks, unpack_results
 from cluster.worker import NodeAgent, Worker
-from search.controls import ABORT_BOUND, MAX_WORKERS
+from search.controls import ABORT_BOUND, MAX_WORKERS, Controls
 from search.flags import Flags
-from search.referee import print_notice
+from search.referee import Referee, print_notice
 from search.rules import Game, RulesError
+from search.searcher import variant_salt
 from tt_store.errors import RootsplitError, RunFailedError, TableError
-from tt_store.layout import BYTES_PER_MB
+from tt_store.layout import BYTES_PER_MB, NO_MOVE
 from tt_store.memory import default_directory, free_bytes, why_not_created
 from tt_store.reclaim import reclaim
+from tt_store.segment import Segment
 
+# Ray replaces a class by its actor's handle, which a type checker does not see.
+_AGENT, _WORKER = cast(Any, NodeAgent), cast(Any, Worker)
 LOCAL = "local"
 AUTO = "auto"
 _OBJECT_STORE_BYTES = 128 << 20
@@ -61,7 +65,9 @@ class _Machine:
 
     node_id: str
     agent: Any
-    path: str
+    path: str = ""
+    segment: Segment | None = None
+    """Its table, if it is on this host: control words then need no message."""
 
 
 @dataclass
@@ -113,14 +119,16 @@ class RayExecutor:
         self._game_name = str(Path(game.name).resolve()) if game.name.endswith(".py") else game.name
         self._flags = tuple(int(flag) for flag in flags)
         self._table_mb = table_mb
+        self._referee, self._salt = Referee(game, notice), variant_salt(flags)
         self._machines: list[_Machine] = []
         self._members: dict[int, _Member] = {}
         self._calls: dict[Any, int] = {}
         self._worker_of: dict[int, int] = {}
+        self._is_private = address == LOCAL
         self._is_closed = False
         self._notice = notice
         reclaim()
-        if address == LOCAL:
+        if self._is_private:
             _check_room(table_mb)
         _connect(address, workers)
         try:
@@ -132,6 +140,16 @@ class RayExecutor:
     def workers(self) -> list[WorkerInfo]:
         """Return the workers that live."""
         return [member.info for member in self._members.values()]
+
+    def now_s(self) -> float:
+        """Return the real time."""
+        return time.monotonic()
+
+    def known_move(self, key: int) -> int:
+        """Ask the tables of this host; others are out of reach."""
+        near = (machine.segment for machine in self._machines if machine.segment is not None)
+        moves = (self._referee.known_move(segment, key ^ self._salt) for segment in near)
+        return next((move for move in moves if move != NO_MOVE), NO_MOVE)
 
     def begin_search(self) -> None:
         """Advance the generation of every machine's table."""
@@ -170,7 +188,10 @@ class RayExecutor:
     def stop(self, epoch: int) -> None:
         """Have every agent write the stop word."""
         for machine in self._machines:
-            machine.agent.stop.remote(epoch)
+            if machine.segment is not None:
+                Controls(machine.segment.control_address).stop(epoch)
+            else:
+                machine.agent.stop.remote(epoch)
 
     def hashfull(self) -> float:
         """Return the mean share of the tables that is in use."""
@@ -187,13 +208,16 @@ class RayExecutor:
             for member in self._members.values():
                 ray.kill(member.actor)
             for machine in self._machines:
+                if machine.segment is not None:
+                    machine.segment.close()
+                    machine.segment = None
                 _remove_table(machine)
         finally:
             ray.shutdown()
 
     def _start(self, workers: int | None) -> None:
         """Start an agent on each machine, then the workers: the agents' kernels are compiled by then."""
-        nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+        nodes = [node for node in cast(Any, ray).nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
         if not nodes:
             raise RunFailedError("the cluster has no machine with a CPU for a worker")
         cores = {node["NodeID"]: int(node["Resources"]["CPU"]) for node in nodes}
@@ -203,16 +227,18 @@ class RayExecutor:
         run = uuid4().hex[:8]
         for node in nodes:
             node_id = node["NodeID"]
-            agent = NodeAgent.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node_id, soft=False)).remote(
-                self._game_name, self._flags, self._table_mb, f"{run}{node_id[:8]}"
+            agent = (
+                cast(Any, NodeAgent)
+                .options(scheduling_strategy=NodeAffinitySchedulingStrategy(node_id, soft=False))
+                .remote(self._game_name, self._flags, self._table_mb, f"{run}{node_id[:8]}", self._is_private)
             )
-            self._machines.append(_Machine(node_id, agent, ""))
+            self._machines.append(_Machine(node_id, agent))
         calls = [machine.agent.ready.remote() for machine in self._machines]
-        done, waiting = ray.wait(calls, num_returns=len(calls), timeout=_CONNECT_S)
+        _done, waiting = ray.wait(calls, num_returns=len(calls), timeout=_CONNECT_S)
         if waiting:
             self._notice(f"waiting for {len(waiting)} of {len(calls)} machines to start and compile the kernel ...")
         for machine, path in zip(self._machines, _get(calls, "an agent"), strict=True):
-            machine.path = path
+            machine.path, machine.segment = path, _near_segment(path)
         seats = [(machine, slot) for machine in self._machines for slot in range(cores[machine.node_id])]
         members = []
         for number, (machine, slot) in enumerate(seats[:wanted]):
@@ -223,7 +249,11 @@ class RayExecutor:
 
     def _spawn(self, machine: _Machine, slot: int) -> Any:
         strategy = NodeAffinitySchedulingStrategy(machine.node_id, soft=False)
-        return Worker.options(scheduling_strategy=strategy).remote(self._game_name, self._flags, machine.path, slot)
+        return (
+            cast(Any, Worker)
+            .options(scheduling_strategy=strategy)
+            .remote(self._game_name, self._flags, machine.path, slot)
+        )
 
     def _answer(self, call: Any) -> list[Event]:
         """Turn an answered call into events; a dead worker is replaced, within a budget."""
@@ -268,17 +298,29 @@ class RayExecutor:
 
     def _send_bounds(self, bounds: list[tuple[int, int]]) -> None:
         """Send control words to the machines whose tasks they concern, without waiting."""
-        by_machine: dict[str, tuple[Any, list[tuple[int, int]]]] = {}
+        by_machine: dict[str, tuple[_Machine, list[tuple[int, int]]]] = {}
         for task_id, bound in bounds:
             member = self._members.get(self._worker_of.get(task_id, -1))
             if member is not None:
-                _, rows = by_machine.setdefault(member.machine.node_id, (member.machine.agent, []))
-                rows.append((task_id, bound))
-        for agent, rows in by_machine.values():
-            agent.set_bounds.remote(rows)
+                by_machine.setdefault(member.machine.node_id, (member.machine, []))[1].append((task_id, bound))
+        for machine, rows in by_machine.values():
+            if machine.segment is None:
+                machine.agent.set_bounds.remote(rows)
+                continue
+            controls = Controls(machine.segment.control_address)
+            for task_id, bound in rows:
+                controls.set_bound(task_id, bound)
 
     def _ask_agents(self, call: Callable[[Any], Any]) -> list[Any]:
         return _get([call(machine.agent) for machine in self._machines], "an agent")
+
+
+def _near_segment(path: str) -> Segment | None:
+    """Attach to a machine's table if it lies on this host, else return None."""
+    try:
+        return Segment.attach(Path(path))
+    except TableError:
+        return None
 
 
 def _check_room(table_mb: float) -> None:
@@ -344,6 +386,8 @@ def _connect(address: str, workers: int | None) -> None:
         "include_dashboard": False,
         "namespace": f"rootsplit-{uuid4().hex[:8]}",
     }
+    # Whatever `log_to_driver` says, Ray tells of dead workers on stdout, where our result goes: it has no other switch.
+    ray._private.worker._worker_logs_enabled = False
     if ray.is_initialized():
         raise ClusterError("this process is on a Ray cluster already: close the other session first")
     if address == LOCAL:
@@ -372,7 +416,8 @@ def _recorded_address() -> str:
     """Return the address that Ray would take for `AUTO`, so that it can be checked; `AUTO` where Ray must look."""
     named = os.environ.get("RAY_ADDRESS", "")
     if named in ("", AUTO, LOCAL):
-        record = Path(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster")
+        directory = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"
+        record = Path(directory, "ray", "ray_current_cluster")
         named = record.read_text().strip() if record.is_file() else ""
     return named or AUTO
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from search.limits import MAX_DEPTH, NO_NODE_LIMIT
 from search.scores import INFINITY, MAX_PLY
 from search.statistics import Statistics
 from tt_store.errors import RootsplitError
-from tt_store.layout import MOVE_MASK
+from tt_store.layout import MOVE_MASK, NO_MOVE
 
 _MAX_RECORDS = 4096
 _MAX_BYTES = 8 << 20
@@ -59,6 +60,8 @@ class TaskResult(NamedTuple):
     statistics: Statistics
     elapsed_s: float
     """Seconds that the worker spent on it."""
+    best_move: int = NO_MOVE
+    """What looks best at its position, even if unfinished; `NO_MOVE` if nothing is known."""
 
     @property
     def is_finished(self) -> bool:
@@ -153,7 +156,8 @@ def _checked_result(row: Sequence[Any]) -> TaskResult:
     _within(result.alpha, "alpha", -INFINITY, INFINITY)
     _within(result.beta, "beta", -INFINITY, INFINITY)
     _within(result.status, "status", at.RUNNING, at.NARROWED)
-    if not isinstance(result.elapsed_s, float) or not result.elapsed_s >= 0:
+    _within(result.best_move, "best_move", NO_MOVE, MOVE_MASK)
+    if not isinstance(result.elapsed_s, float) or not 0 <= result.elapsed_s < math.inf:
         raise RecordError("a result's elapsed_s is not a time")
     return result
 

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import itertools
 import os
-import threading
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from cluster.executor import Executor, ResultEvent, ThreadExecutor, WorkerLost
-from cluster.records import Task, TaskResult, WorkerInfo
-from cluster.report import Overheads, SearchReport
-from cluster.splitter import STRATEGIES, Child, Root, Splitter
-from search import workspace as at
-from search.aspiration import Window
+from cluster.coordinator import Coordinator, Epochs
+from cluster.executor import Executor, ThreadExecutor
+from cluster.position_rules import PositionRules, words_of
+from cluster.report import SearchReport
+from cluster.splitter import Root, Splitter
+from cluster.strategies import DYNAMIC, SINGLE, STRATEGIES
 from search.controls import MAX_WORKERS
-from search.driver import DEFAULT_TABLE_MB, Iteration, RootResult, SearchResult, deepen
+from search.driver import DEFAULT_TABLE_MB, Iteration, SearchResult, deepen
 from search.flags import Flags
 from search.limits import Limits, stopped_after
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
-from search.statistics import Statistics
-from tt_store.errors import RunFailedError
 from tt_store.segment import Segment
-
-_POLL_S = 0.1
-_NO_WORKER_S = 60.0
-_ANSWER_S = 60.0
-_LEAST_SHARE = 1000
-"""A task is not handed out again for fewer nodes than this."""
 
 
 @dataclass(frozen=True)
@@ -131,11 +121,9 @@ class Session:
         self.referee = Referee(game, notice)
         self.executor = executor
         self._table_mb = table_mb
-        self._epoch = 0
         # One sequence for all searches: the control words may still hold what was meant for an earlier task.
         self._task_ids = itertools.count(1)
-        self._stop_wanted = threading.Event()
-        self._stop_lock = threading.Lock()
+        self._epochs = Epochs(executor)
 
     def __enter__(self) -> Session:
         """Return the session."""
@@ -172,9 +160,11 @@ class Session:
         _check_strategy(request)
         position = self.position_of(request)
         workers = self.executor.workers()
-        strategy = request.strategy or ("root" if len(workers) > 1 else "single")
-        root_search = _ClusterSearch(self, self._splitter(request, position, strategy), request.limits)
-        self._stop_wanted.clear()
+        strategy = request.strategy or (DYNAMIC if len(workers) > 1 else SINGLE)
+        root_search = Coordinator(
+            self.executor, self._splitter(request, position, strategy), self._epochs, request.limits
+        )
+        self._epochs.begin()
         self.executor.begin_search()
         try:
             with stopped_after(request.limits.time_s, self.stop):
@@ -197,192 +187,18 @@ class Session:
 
     def stop(self) -> None:
         """End the running search at once; from any thread. It returns its last finished iteration."""
-        # Flag and stop word change together: a root search that begins meanwhile sees both or neither. One whose
-        # epoch alone were stopped would hand out its tasks for ever.
-        with self._stop_lock:
-            self._stop_wanted.set()
-            self.executor.stop(self._epoch)
+        self._epochs.stop()
 
     def close(self) -> None:
         """Give workers and tables back."""
         self.executor.close()
 
-    def next_epoch(self) -> int | None:
-        """Return the number of a new root search, or None if the search is to end."""
-        with self._stop_lock:
-            self._epoch += 1
-            return None if self._stop_wanted.is_set() else self._epoch
-
-    @property
-    def epoch(self) -> int:
-        """Number of the latest root search."""
-        return self._epoch
-
-    def stop_wanted(self) -> bool:
-        """Tell whether the search is to end."""
-        return self._stop_wanted.is_set()
-
     def _splitter(self, request: SearchRequest, position: Any, strategy: str) -> Splitter:
-        children = []
-        for move in self.referee.legal_moves(position):
-            child = self.referee.play(position, move)
-            side = 1 if self.referee.changes_side(position, child) else 0
-            children.append(Child(move, _words(child), side))
         # A draw's score depends on whom this search is for: its entries must not be met by another search.
-        salt = hash((self._epoch + 1, request.contempt)) if request.contempt else 0
-        return STRATEGIES[strategy](Root(_words(position), tuple(children), request.contempt, salt), self._task_ids)
+        salt = hash((self._epochs.current + 1, request.contempt)) if request.contempt else 0
+        rules = PositionRules(self.referee, request.contempt, lambda key: self.executor.known_move(key ^ salt))
+        root = Root(words_of(position), self.referee.facts(position).key, rules.expand, request.contempt, salt)
+        return STRATEGIES[strategy](root, self._task_ids)
 
     def _line_texts(self, result: SearchResult) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(self.referee.line_texts(result.position, item.line)) for item in result.iterations)
-
-
-def _words(position: Any) -> tuple[int, ...]:
-    return tuple(int(word) for word in position)
-
-
-class _NodePool:
-    """Shares a node limit out over running tasks, so that their sum never passes it."""
-
-    def __init__(self, limit: int) -> None:
-        self.free = limit
-
-    def take(self, sharers: int) -> int:
-        """Reserve an equal share of what is free for one of so many tasks."""
-        share = max(1, self.free // sharers) if self.free > 0 else 0
-        self.free -= share
-        return share
-
-    def give_back(self, reserved: int, used: int) -> None:
-        """Return what a task did not use, or take what it used beyond: a kernel ends a few nodes late."""
-        self.free += reserved - used
-
-
-@dataclass
-class _Running:
-    """A task that is out."""
-
-    worker: int
-    reserved: int
-    submitted_s: float
-
-
-class _ClusterSearch:
-    """The root search of a cluster: moves messages between a splitter and an executor."""
-
-    def __init__(self, session: Session, splitter: Splitter, limits: Limits) -> None:
-        self._session, self._splitter = session, splitter
-        self._executor = session.executor
-        self._pool = _NodePool(limits.node_limit)
-        self._running: dict[int, _Running] = {}
-        self._spent = Statistics()
-        self._is_out_of_nodes = False
-        self._busy_s = 0.0
-        self._travel_s = 0.0
-        self._tasks = self._aborted = 0
-
-    def __call__(self, depth: int, window: Window) -> RootResult:
-        """Search the root to a depth with a window."""
-        self._spent = Statistics()
-        epoch = self._session.next_epoch()
-        if epoch is None:
-            return self._unfinished()
-        self._splitter.start(depth, window, epoch)
-        last_sign_s = time.monotonic()
-        while (result := self._splitter.result()) is None:
-            self._hand_out()
-            if self._session.stop_wanted() or (self._is_out_of_nodes and not self._running):
-                self.drain()
-                return self._unfinished()
-            if self._take_in() or self._executor.workers():
-                last_sign_s = time.monotonic()
-            elif time.monotonic() - last_sign_s > _NO_WORKER_S:
-                raise RunFailedError(f"no worker has been left for {_NO_WORKER_S:.0f} s, so the search ends")
-        self.drain()
-        return RootResult(result.score, result.line, self._spent, is_finished=True)
-
-    def drain(self) -> None:
-        """End what still runs and wait for it: workers answer within a poll of their kernel.
-
-        Its nodes belong to this root search, and an idle worker is what the next one needs.
-
-        Raises
-        ------
-        RunFailedError
-            If a worker does not answer.
-        """
-        if not self._running:
-            return
-        self._executor.stop(self._session.epoch)
-        deadline_s = time.monotonic() + _ANSWER_S
-        while self._running:
-            self._take_in()
-            if time.monotonic() > deadline_s:
-                raise RunFailedError(f"{len(self._running)} workers have not answered for {_ANSWER_S:.0f} s")
-
-    def overheads(self, time_s: float, workers: int) -> Overheads:
-        """Return where the workers' time went."""
-        capacity_s = max(time_s * workers, 1e-9)
-        return Overheads(
-            idle=max(0.0, 1 - (self._busy_s + self._travel_s) / capacity_s),
-            communication=min(1.0, self._travel_s / capacity_s),
-            tasks=self._tasks,
-            aborted_tasks=self._aborted,
-        )
-
-    def _unfinished(self) -> RootResult:
-        return RootResult(0, (), self._spent, is_finished=False)
-
-    def _hand_out(self) -> None:
-        """Give the idle workers what the splitter wants; abort and narrow what runs."""
-        busy = {running.worker for running in self._running.values()}
-        idle = [info for info in self._executor.workers() if info.worker not in busy]
-        if idle and not self._is_out_of_nodes:
-            tasks = self._splitter.next_tasks(idle)
-            for number, (info, task) in enumerate(tasks):
-                self._submit(info, task, sharers=len(tasks) - number)
-        self._executor.abort(self._splitter.aborts())
-        for task_id, bound in self._splitter.bounds():
-            self._executor.set_bound(task_id, bound)
-
-    def _submit(self, info: WorkerInfo, task: Task, sharers: int) -> None:
-        reserved = self._pool.take(sharers)
-        if not reserved:
-            # Others hold what is left of the nodes; some may come back.
-            self._splitter.on_lost(task.task_id)
-            self._is_out_of_nodes = not self._running
-            return
-        self._running[task.task_id] = _Running(info.worker, reserved, time.monotonic())
-        self._tasks += 1
-        self._executor.submit(info.worker, [task._replace(node_limit=reserved)])
-
-    def _take_in(self) -> bool:
-        """Wait for events and feed them to the splitter; returns False if there were none."""
-        events = self._executor.poll(_POLL_S)
-        for event in events:
-            if isinstance(event, ResultEvent):
-                self._on_result(event.result)
-            elif isinstance(event, WorkerLost):
-                self._on_lost(event.task_ids)
-        return bool(events)
-
-    def _on_result(self, result: TaskResult) -> None:
-        running = self._running.pop(result.task_id, None)
-        if running is None:
-            return
-        self._busy_s += result.elapsed_s
-        self._travel_s += max(0.0, time.monotonic() - running.submitted_s - result.elapsed_s)
-        self._spent = self._spent.merged(result.statistics)
-        self._pool.give_back(running.reserved, result.statistics.nodes)
-        if result.is_finished:
-            self._splitter.on_result(result)
-            return
-        self._aborted += 1
-        self._splitter.on_lost(result.task_id)
-        if result.status == at.OUT_OF_NODES and not self._running and self._pool.free < _LEAST_SHARE:
-            self._is_out_of_nodes = True
-
-    def _on_lost(self, task_ids: Iterable[int]) -> None:
-        """Hand a lost worker's tasks to others; what it spent is unknown, so its reserve is not given back."""
-        for task_id in task_ids:
-            if self._running.pop(task_id, None) is not None:
-                self._splitter.on_lost(task_id)

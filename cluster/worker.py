@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import ray
 
@@ -19,8 +23,15 @@ from tt_store.reclaim import reclaim
 from tt_store.segment import Segment
 
 HEARTBEAT_S = 1.0
+_HELPERS = (b"ray::DashboardAgent", b"ray::RuntimeEnvAgent")
 DEAD_AGENT_S = 30.0
 """A worker whose agent has shown no heartbeat for so long leaves: its machine has been given up."""
+
+
+def _actor(num_cpus: int) -> Callable[[type[Any]], Any]:
+    """Make a class an actor whose death the driver deals with: it alone starts replacements."""
+    options = {"num_cpus": num_cpus, "max_restarts": 0, "max_task_retries": 0, "enable_task_events": False}
+    return cast(Callable[[type[Any]], Any], cast(Any, ray).remote(**options))
 
 
 def _flags_of(words: tuple[int, ...]) -> Flags:
@@ -33,7 +44,18 @@ def _log_notice(line: str) -> None:
     print(f"rootsplit: {line}", flush=True)
 
 
-@ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0, enable_task_events=False)
+def _helpers_of(raylet: int) -> list[int]:
+    """Return the processes of a raylet that outlive it by a minute, waiting for a head that has died with it."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            parent = int((folder / "stat").read_bytes().rpartition(b")")[2].split()[1])
+            if parent == raylet and (folder / "cmdline").read_bytes().startswith(_HELPERS):
+                found.append(int(folder.name))
+    return found
+
+
+@_actor(num_cpus=0)
 class NodeAgent:
     """Owns a machine's table: makes it, marks it as alive, writes its control words, removes it.
 
@@ -45,18 +67,22 @@ class NodeAgent:
         Size of the table.
     label
         Goes into the segment's name: several nodes may share one ``/dev/shm``.
+    is_private
+        Whether Ray runs for our driver alone, so that nothing of it must stay when that is killed.
     """
 
-    def __init__(self, game_name: str, flags: tuple[int, ...], table_mb: float, label: str) -> None:
+    def __init__(
+        self, game_name: str, flags: tuple[int, ...], table_mb: float, label: str, is_private: bool = False
+    ) -> None:
+        self._raylet = os.getppid()
+        self._helpers = _helpers_of(self._raylet) if is_private else []
         reclaim()
         self._segment = Segment.create(table_mb, control_words=CONTROL_WORDS, label=label)
         self._controls = Controls(self._segment.control_address)
         self._closing = threading.Event()
         threading.Thread(target=self._beat, name="rootsplit-heartbeat", daemon=True).start()
         try:
-            Searcher(
-                load_game(game_name), self._segment, self._controls, flags=_flags_of(flags), notice=_log_notice
-            )
+            Searcher(load_game(game_name), self._segment, self._controls, flags=_flags_of(flags), notice=_log_notice)
         except BaseException:
             self.close()
             raise
@@ -90,9 +116,20 @@ class NodeAgent:
     def _beat(self) -> None:
         while not self._closing.wait(HEARTBEAT_S):
             self._segment.heartbeat(time.time())
+            if os.getppid() != self._raylet:
+                self._leave()
+
+    def _leave(self) -> None:
+        """Follow the raylet, which was killed, perhaps with the driver; Ray itself ends this process 2 s later."""
+        if self._segment.path is not None:
+            self._segment.path.unlink(missing_ok=True)
+        for pid in self._helpers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        os._exit(1)
 
 
-@ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, enable_task_events=False)
+@_actor(num_cpus=1)
 class Worker:
     """Searches tasks on one core, on the table of its machine.
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from search import workspace as at
-from search.aspiration import Aspiration, Window
+from search.aspiration import FULL_WINDOW, Aspiration, Window
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
 from search.limits import Limits, stopped_after
@@ -129,9 +129,7 @@ def deepen(
     return _conclude(referee, position, facts, iterations, total, time.monotonic() - started, is_solved)
 
 
-def _search_depth(
-    root_search: RootSearch, aspiration: Aspiration, depth: int
-) -> tuple[RootResult, Statistics, int]:
+def _search_depth(root_search: RootSearch, aspiration: Aspiration, depth: int) -> tuple[RootResult, Statistics, int]:
     """Search one depth until its score lies inside the window; returns what all tries counted, and how many failed."""
     window = aspiration.begin(depth)
     spent = Statistics()
@@ -141,7 +139,7 @@ def _search_depth(
         spent = spent.merged(result.statistics)
         if not result.is_finished:
             return result, spent, researches
-        if window.holds(result.score):
+        if window.holds(result.score) or window == FULL_WINDOW:
             aspiration.finish(result.score)
             return result, spent, researches
         researches += 1
@@ -165,7 +163,11 @@ def _conclude(
 ) -> SearchResult:
     if iterations:
         last = iterations[-1]
-        return SearchResult(position, tuple(iterations), total, time_s, is_solved, last.line[0], last.score, last.line)
+        # Only a forged entry of the table gives a score without a line: a legal move all the same.
+        line = next((item.line for item in reversed(iterations) if item.line), ()) or (
+            referee.legal_moves(position)[0],
+        )
+        return SearchResult(position, tuple(iterations), total, time_s, is_solved, line[0], last.score, line)
     move = referee.legal_moves(position)[0]
     return SearchResult(position, (), total, time_s, False, move, facts.evaluation, (move,))
 

@@ -31,3 +31,5 @@ class Flags(NamedTuple):
     """A table hit needs equal depth: fixed-depth values are then equal for any number of workers and any table."""
     evaluation: bool = True
     """Score the horizon by the game's `evaluate`; without, by 0."""
+    stepped: bool = False
+    """Give the turn back at each poll: for simulated workers (see `search.turns`)."""

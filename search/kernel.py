@@ -17,7 +17,16 @@ from search.controls import ABORT_BOUND, BOUND_BITS
 from search.flags import Pruning
 from search.scores import DRAW, INFINITY, MATE, MAX_PLY, ONGOING, from_table, to_table
 from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MOVE_MASK, NO_MOVE, WORD_BYTES
-from tt_store.native import Integer, atomic_read_int, atomic_write_int, read_int, read_word, write_int
+from tt_store.native import (
+    Integer,
+    atomic_read_int,
+    atomic_write_int,
+    post_semaphore,
+    read_int,
+    read_word,
+    wait_semaphore,
+    write_int,
+)
 from tt_store.table import (
     MISS,
     entry_bound,
@@ -45,6 +54,7 @@ EXACT_DEPTH = _flags.exact_depth
 EVALUATES = _flags.evaluation
 RANKS = _ordering.RANKS
 EXTRA_TURNS = _game.has_extra_turns
+STEPPED = _flags.stepped
 
 MOVE_ROW_BYTES = _game.max_moves * WORD_BYTES
 
@@ -64,6 +74,13 @@ def poll(memory: int, nodes: int) -> int:
     The cell of a task says to which bound its `beta` has fallen meanwhile, seen from its own side to move.
     """
     atomic_write_int(read_int(memory + at.PROGRESS_ADDRESS), nodes)
+    period = POLL_NODES
+    if STEPPED:
+        # A simulated worker: let others run, and go on when it is our turn in virtual time.
+        period = read_int(memory + at.STEP_NODES)
+        post_semaphore(read_int(memory + at.YIELD_ADDRESS))
+        while wait_semaphore(read_int(memory + at.RESUME_ADDRESS)) != 0:
+            pass
     limit = read_int(memory + at.NODE_LIMIT)
     status = at.RUNNING
     if nodes > limit:
@@ -79,7 +96,7 @@ def poll(memory: int, nodes: int) -> int:
         elif bound < read_int(memory + at.TASK_BETA) and status == at.RUNNING:
             write_int(memory + at.TASK_BETA, bound)
             status = at.NARROWED
-    write_int(memory + at.NEXT_POLL, min(nodes + POLL_NODES, limit + 1))
+    write_int(memory + at.NEXT_POLL, min(nodes + period, limit + 1))
     write_int(memory + at.STATUS, status)
     return status
 
@@ -127,9 +144,7 @@ def count(memory: int, counter: int) -> int:
 
 
 @jit.helper
-def search_node(
-    position: Any, key: int, depth: int, alpha: int, beta: int, ply: int, memory: int
-) -> int:
+def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply: int, memory: int) -> int:
     """Search one inner node and all below it.
 
     Parameters

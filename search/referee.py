@@ -12,7 +12,8 @@ from search import jit
 from search.flags import Flags
 from search.rules import Game, RulesError
 from search.scores import ONGOING
-from tt_store.layout import WORD_BYTES
+from tt_store.layout import WORD_BYTES, unpack
+from tt_store.segment import Segment
 
 _PLAIN = Flags()
 
@@ -103,6 +104,10 @@ class Referee:
             position = self.play(position, move)
             played.append(move)
         return played, position
+
+    def known_move(self, segment: Segment, key: int) -> int:
+        """Return the move that a table holds for a salted hash (signed), `NO_MOVE` if none; it may be illegal."""
+        return unpack(self.rulebook.probe_table(segment.table_address, segment.buckets, key)).move
 
     def line_texts(self, position: Any, line: Iterable[int]) -> list[str]:
         """Return a legal line in its users' notation."""

@@ -260,7 +260,7 @@ def _import_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise RulesError(f"the game file {path} fails when it is imported: {type(error).__name__}: {error}") from error
     return module

@@ -50,6 +50,25 @@ def from_table(score: int, ply: int) -> int:
     return score
 
 
+def final_score(outcome: int, ply: int, draw_score: int) -> int:
+    """Return the score of a finished game, counted from the root, for the side to move: the kernel's plain twin.
+
+    Parameters
+    ----------
+    outcome
+        What the game's rule says.
+    ply
+        Plies from the root.
+    draw_score
+        What a draw is worth to the side to move.
+    """
+    if outcome == -MATE:
+        return ply - MATE
+    if outcome == MATE:
+        return MATE - ply
+    return draw_score if outcome == DRAW else outcome
+
+
 def mate_distance(score: int) -> int | None:
     """Return the plies to the end of a decided game, negative if the side to move loses; None if undecided."""
     if score >= MATE_BOUND:

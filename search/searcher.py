@@ -16,6 +16,7 @@ from search.referee import Referee, print_notice
 from search.rules import Game
 from search.scores import INFINITY
 from search.statistics import Statistics
+from search.turns import Turns
 from tt_store.layout import BOUND_EXACT, NO_MOVE, WORD_BYTES, unpack
 from tt_store.segment import Segment
 
@@ -57,11 +58,22 @@ class Outcome(NamedTuple):
     line: tuple[int, ...]
     """Best line from the position, legal throughout; empty if the score is no more than a bound at or below alpha."""
     statistics: Statistics
+    best_move: int
+    """First move of the line, else what the table holds for the position; `NO_MOVE` if nothing is known."""
 
     @property
     def is_finished(self) -> bool:
         """Whether the score may be used."""
         return self.status == at.RUNNING
+
+
+def variant_salt(flags: Flags) -> int:
+    """Return what is mixed into the keys of a variant (signed 64-bit), 0 for the default.
+
+    Values of other variants must not be met in one table: exact-depth entries, for one, mean something else.
+    """
+    meaning = flags._replace(stepped=False)
+    return 0 if meaning == Flags() else hash(tuple(int(flag) for flag in meaning))
 
 
 class Searcher:
@@ -79,6 +91,8 @@ class Searcher:
         The progress word to write.
     notice
         Gets a line if something must be compiled first.
+    turns, step_nodes
+        Of a simulated worker (`Flags.stepped`): whom it waits for, after how many nodes.
     """
 
     def __init__(
@@ -90,6 +104,8 @@ class Searcher:
         flags: Flags = Flags(),
         slot: int = 0,
         notice: Callable[[str], None] = print_notice,
+        turns: Turns | None = None,
+        step_nodes: int = 0,
     ) -> None:
         self.game, self.flags = game, flags
         self.referee = Referee(game, notice)
@@ -101,21 +117,30 @@ class Searcher:
         self._put(at.STOP_ADDRESS, controls.stop_address)
         self._put(at.TABLE_ADDRESS, segment.table_address)
         self._put(at.TABLE_BUCKETS, segment.buckets)
-        # Values of other variants must not be met in one table: exact-depth entries mean something else.
-        self._variant_salt = 0 if flags == Flags() else hash(tuple(int(flag) for flag in flags))
+        if turns is not None:
+            self._put(at.YIELD_ADDRESS, turns.yield_address)
+            self._put(at.RESUME_ADDRESS, turns.resume_address)
+            self._put(at.STEP_NODES, step_nodes)
+        self._variant_salt = variant_salt(flags)
         start = Job(game.parse(""), depth=1)
+        if turns is not None:
+            turns.resume()
         jit.warm_up(self._kernel, lambda: self._call(start), notice)
+        if turns is not None:
+            turns.await_yield()
 
     def run(self, job: Job) -> Outcome:
         """Search a job to its end, its limits, or a control word."""
-        score = self._call(job)
+        # A forged entry of the table may hold any 16 bits.
+        score = max(-INFINITY, min(self._call(job), INFINITY))
         window = self._get(at.TASK_ALPHA), self._get(at.TASK_BETA)
         status = self._get(at.STATUS)
         statistics = Statistics(*(int(word) for word in self._memory[: at.STATISTICS_WORDS]))
         line: tuple[int, ...] = ()
         if status == at.RUNNING and score > window[0]:
             line = self._line(job)
-        return Outcome(score, *window, status, line, statistics)
+        best_move = line[0] if line else self._known_move(job.position, job, is_exact=False)
+        return Outcome(score, *window, status, line, statistics, best_move)
 
     def forget(self) -> None:
         """Forget killers and history, as before an unrelated search."""
@@ -146,20 +171,21 @@ class Searcher:
         raw = (int(move) for move in self._memory[begin : begin + length])
         line, position = self.referee.legal_prefix(job.position, raw)
         while len(line) < job.depth:
-            move = self._known_move(position, job)
+            move = self._known_move(position, job, is_exact=True)
             if move == NO_MOVE or move not in self.referee.legal_moves(position):
                 break
             line.append(move)
             position = self.referee.play(position, move)
         return tuple(line)
 
-    def _known_move(self, position: Any, job: Job) -> int:
+    def _known_move(self, position: Any, job: Job, *, is_exact: bool) -> int:
+        """Return the table's move for a position, of any entry or only of an exact one; perhaps an illegal one."""
         if not self.flags.table:
             return NO_MOVE
         key = self.referee.facts(position).key ^ job.salt ^ self._variant_salt
         segment = self._segment
         entry = unpack(self.referee.rulebook.probe_table(segment.table_address, segment.buckets, key))
-        return entry.move if entry.bound == BOUND_EXACT else NO_MOVE
+        return entry.move if entry.bound == BOUND_EXACT or not is_exact else NO_MOVE
 
     def _put(self, offset: int, value: int) -> None:
         self._memory[offset // WORD_BYTES] = value

@@ -72,6 +72,14 @@ def test_a_failed_window_is_followed_by_one_that_reaches_further(
             assert following.beta > failed.beta
 
 
+@given(policies, estimates, st.integers(2, 100), scores)
+def test_the_next_window_overlaps_the_failed_bound(policy: Aspiration, alpha: int, width: int, score: int) -> None:
+    """A score that is just the bound is exact at the next try, and its line whole."""
+    window = Window(alpha, alpha + width)
+    assume(not window.holds(score))
+    assert policy.after_failure(window, score).holds(score)
+
+
 @given(policies, mates, st.lists(scores, max_size=3))
 def test_an_expected_mate_opens_the_window(policy: Aspiration, mate: int, before: list[int]) -> None:
     for score in (*before, mate):

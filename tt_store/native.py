@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 # OpenBLAS, which comes with NumPy, would start a thread a core that spins for a while; nothing here uses it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import config, njit, types
 from numba.extending import intrinsic
 
@@ -137,6 +137,24 @@ def _emit_trailing_zeros(builder: Any, word: Any) -> Any:
     return builder.cttz(word, ir.IntType(1)(0))
 
 
+_libc = ctypes.CDLL(None)
+
+
+def _emit_libc(name: str) -> Callable[..., Any]:
+    """Return an emitter of a call of a C library function that takes an address and returns an ``int``."""
+    symbol = f"rootsplit_{name}"
+    # Registered when this module is imported: a missing symbol would crash code that comes from the disk.
+    binding.add_symbol(symbol, ctypes.cast(getattr(_libc, name), ctypes.c_void_p).value)
+
+    def emit(builder: Any, address: Any) -> Any:
+        byte_pointer = ir.IntType(8).as_pointer()
+        signature = ir.FunctionType(ir.IntType(32), [byte_pointer])
+        function = builder.module.globals.get(symbol) or ir.Function(builder.module, signature, symbol)
+        return builder.sext(builder.call(function, [builder.inttoptr(address, byte_pointer)]), ir.IntType(64))
+
+    return emit
+
+
 def _as_signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
@@ -225,3 +243,15 @@ def as_word(value: Integer) -> Word:
 
         return np.uint64(int(value) & _WORD_MASK)
     return int(value) & _WORD_MASK
+
+
+@_primitive(types.int64, (types.int64,), _emit_libc("sem_post"))
+def post_semaphore(address: int) -> int:
+    """Post the POSIX semaphore at an address; returns 0."""
+    return int(_libc.sem_post(ctypes.c_void_p(int(address))))
+
+
+@_primitive(types.int64, (types.int64,), _emit_libc("sem_wait"))
+def wait_semaphore(address: int) -> int:
+    """Wait on the POSIX semaphore at an address; returns 0, or -1 if a signal came first."""
+    return int(_libc.sem_wait(ctypes.c_void_p(int(address))))

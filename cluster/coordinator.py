@@ -1,0 +1,227 @@
+"""Moves messages between a splitter and an executor, and keeps the limits on nodes and time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cluster.executor import Executor, ResultEvent, WorkerLost
+from cluster.records import Task, TaskResult, WorkerInfo
+from cluster.report import Overheads
+from cluster.splitter import Splitter
+from search import workspace as at
+from search.aspiration import Window
+from search.driver import RootResult
+from search.limits import Limits
+from search.statistics import Statistics
+from tt_store.errors import RunFailedError
+
+_POLL_S = 0.1
+_NO_WORKER_S = 60.0
+_ANSWER_S = 60.0
+_FASTEST_NODES_PER_S = 100e6
+"""No worker searches more."""
+_LEAST_SHARE = 1000
+"""A task is not handed out again for fewer nodes than this."""
+
+
+class Epochs:
+    """Numbers the root searches of a session, and ends them from any thread.
+
+    Parameters
+    ----------
+    executor
+        Where the tasks of the root searches run.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._epoch = 0
+        self._stop_wanted = threading.Event()
+        self._lock = threading.Lock()
+
+    @property
+    def current(self) -> int:
+        """Number of the latest root search."""
+        return self._epoch
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the whole search is to end."""
+        return self._stop_wanted.is_set()
+
+    def begin(self) -> None:
+        """Begin a whole search: what was stopped before is forgotten."""
+        self._stop_wanted.clear()
+
+    def next(self) -> int | None:
+        """Return the number of a new root search, or None if the whole search is to end."""
+        with self._lock:
+            self._epoch += 1
+            return None if self.is_stopped else self._epoch
+
+    def stop(self) -> None:
+        """End the whole search at once; from any thread."""
+        # Flag and stop word change together: a root search that begins meanwhile sees both or neither. One whose
+        # epoch alone were stopped would hand out its tasks for ever.
+        with self._lock:
+            self._stop_wanted.set()
+            self._executor.stop(self._epoch)
+
+
+class _NodePool:
+    """Shares a node limit out over running tasks, so that their sum never passes it."""
+
+    def __init__(self, limit: int) -> None:
+        self.free = limit
+
+    def take(self, sharers: int) -> int:
+        """Reserve an equal share of what is free for one of so many tasks."""
+        share = max(1, self.free // sharers) if self.free > 0 else 0
+        self.free -= share
+        return share
+
+    def give_back(self, reserved: int, used: int) -> None:
+        """Return what a task did not use, or take what it used beyond: a kernel ends a few nodes late."""
+        self.free += reserved - used
+
+
+@dataclass
+class _Running:
+    """A task that is out."""
+
+    worker: int
+    reserved: int
+    submitted_s: float
+
+
+class Coordinator:
+    """The root search of a cluster.
+
+    Parameters
+    ----------
+    executor, splitter
+        Between whom messages move.
+    epochs
+        Numbers root searches, and says when to end.
+    limits
+        Nodes are kept here; time is kept by whoever calls `Epochs.stop`.
+    """
+
+    def __init__(self, executor: Executor, splitter: Splitter, epochs: Epochs, limits: Limits) -> None:
+        self._executor, self._splitter, self._epochs = executor, splitter, epochs
+        self._pool = _NodePool(limits.node_limit)
+        self._running: dict[int, _Running] = {}
+        self._spent = Statistics()
+        self._is_out_of_nodes = False
+        self._busy_s = 0.0
+        self._travel_s = 0.0
+        self._tasks = self._aborted = 0
+
+    def __call__(self, depth: int, window: Window) -> RootResult:
+        """Search the root to a depth with a window."""
+        self._spent = Statistics()
+        epoch = self._epochs.next()
+        if epoch is None:
+            return self._unfinished()
+        self._splitter.start(depth, window, epoch, len(self._executor.workers()))
+        last_sign_s = self._executor.now_s()
+        while (result := self._splitter.result()) is None:
+            self._hand_out()
+            if self._epochs.is_stopped or (self._is_out_of_nodes and not self._running):
+                self.drain()
+                return self._unfinished()
+            if self._take_in() or self._executor.workers():
+                last_sign_s = self._executor.now_s()
+            elif self._executor.now_s() - last_sign_s > _NO_WORKER_S:
+                raise RunFailedError(f"no worker has been left for {_NO_WORKER_S:.0f} s, so the search ends")
+        self.drain()
+        return RootResult(result.score, result.line, self._spent, is_finished=True)
+
+    def drain(self) -> None:
+        """End what still runs and wait for it: workers answer within a poll of their kernel.
+
+        Its nodes belong to this root search, and an idle worker is what the next one needs.
+
+        Raises
+        ------
+        RunFailedError
+            If a worker does not answer.
+        """
+        if not self._running:
+            return
+        self._executor.stop(self._epochs.current)
+        deadline_s = self._executor.now_s() + _ANSWER_S
+        while self._running:
+            self._take_in()
+            if self._executor.now_s() > deadline_s:
+                raise RunFailedError(f"{len(self._running)} workers have not answered for {_ANSWER_S:.0f} s")
+
+    def overheads(self, time_s: float, workers: int) -> Overheads:
+        """Return where the workers' time went."""
+        capacity_s = max(time_s * workers, 1e-9)
+        return Overheads(
+            idle=max(0.0, 1 - (self._busy_s + self._travel_s) / capacity_s),
+            communication=min(1.0, self._travel_s / capacity_s),
+            tasks=self._tasks,
+            aborted_tasks=self._aborted,
+        )
+
+    def _unfinished(self) -> RootResult:
+        return RootResult(0, (), self._spent, is_finished=False)
+
+    def _hand_out(self) -> None:
+        """Give the idle workers what the splitter wants; abort and narrow what runs."""
+        busy = {running.worker for running in self._running.values()}
+        idle = [info for info in self._executor.workers() if info.worker not in busy]
+        if idle and not self._is_out_of_nodes:
+            tasks = self._splitter.next_tasks(idle)
+            for number, (info, task) in enumerate(tasks):
+                self._submit(info, task, sharers=len(tasks) - number)
+        self._executor.abort(self._splitter.aborts())
+        for task_id, bound in self._splitter.bounds():
+            self._executor.set_bound(task_id, bound)
+
+    def _submit(self, info: WorkerInfo, task: Task, sharers: int) -> None:
+        reserved = self._pool.take(sharers)
+        if not reserved:
+            # Others hold what is left of the nodes; some may come back.
+            self._splitter.on_lost(task.task_id)
+            self._is_out_of_nodes = not self._running
+            return
+        self._running[task.task_id] = _Running(info.worker, reserved, self._executor.now_s())
+        self._tasks += 1
+        self._executor.submit(info.worker, [task._replace(node_limit=min(reserved, task.node_limit))])
+
+    def _take_in(self) -> bool:
+        """Wait for events and feed them to the splitter; returns False if there were none."""
+        events = self._executor.poll(_POLL_S)
+        for event in events:
+            if isinstance(event, ResultEvent):
+                self._on_result(event.result)
+            elif isinstance(event, WorkerLost):
+                self._on_lost(event.task_ids)
+        return bool(events)
+
+    def _on_result(self, result: TaskResult) -> None:
+        running = self._running.pop(result.task_id, None)
+        if running is None:
+            return
+        self._busy_s += result.elapsed_s
+        self._travel_s += max(0.0, self._executor.now_s() - running.submitted_s - result.elapsed_s)
+        self._spent = self._spent.merged(result.statistics)
+        self._pool.give_back(running.reserved, result.statistics.nodes)
+        self._splitter.on_result(result)
+        self._aborted += not result.is_finished
+        if result.status == at.OUT_OF_NODES and not self._running and self._pool.free < _LEAST_SHARE:
+            self._is_out_of_nodes = True
+
+    def _on_lost(self, task_ids: Iterable[int]) -> None:
+        """Hand a lost worker's tasks to others; what it spent is unknown, but no more than its time allowed."""
+        for task_id in task_ids:
+            running = self._running.pop(task_id, None)
+            if running is not None:
+                elapsed_s = self._executor.now_s() - running.submitted_s
+                self._pool.give_back(running.reserved, min(running.reserved, int(elapsed_s * _FASTEST_NODES_PER_S)))
+                self._splitter.on_lost(task_id)

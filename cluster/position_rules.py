@@ -1,0 +1,49 @@
+"""A game's rules as strategies see them: positions as integers, finished games with their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cluster.upper_tree import Child
+from search.referee import Referee
+from search.scores import final_score
+from tt_store.layout import NO_MOVE
+
+
+class PositionRules:
+    """A game's rules as strategies see them.
+
+    Parameters
+    ----------
+    referee
+        The game.
+    contempt
+        What a draw costs the side that the search is for.
+    known_move
+        What a table holds for best at a hash; 0 if nothing.
+    """
+
+    def __init__(self, referee: Referee, contempt: int, known_move: Callable[[int], int]) -> None:
+        self._referee, self._contempt, self._known_move = referee, contempt, known_move
+
+    def expand(self, position: tuple[int, ...], ply: int, side: int) -> list[Child]:
+        """Return the children of a position that is not over."""
+        referee = self._referee
+        parent = referee.game.position(position)
+        children = []
+        for move in referee.legal_moves(parent):
+            child = referee.play(parent, move)
+            facts = referee.facts(child)
+            child_side = 1 - side if referee.changes_side(parent, child) else side
+            score = None
+            if facts.is_over:
+                score = final_score(facts.outcome, ply + 1, self._contempt if child_side else -self._contempt)
+            reply = NO_MOVE if facts.is_over else self._known_move(facts.key)
+            children.append(Child(move, words_of(child), child_side, facts.key, score, reply))
+        return children
+
+
+def words_of(position: Any) -> tuple[int, ...]:
+    """Return a position's fields as integers."""
+    return tuple(int(word) for word in position)

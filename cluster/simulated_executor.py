@@ -1,0 +1,274 @@
+"""A cluster in virtual time: any number of machines and workers, real searches of the real kernel.
+
+Each simulated worker is a thread whose kernel stops at every poll and waits for its turn (`Flags.stepped`), so that its
+whole state stays on its own stack: nothing is searched twice, and an abort costs just the work done before it. One
+thread runs at any moment, always the one that is earliest in virtual time; so a run is repeatable, and every search
+meets the table of its machine as it stood at that virtual moment, to within one step. A step costs two switches of
+threads, about 20 microseconds of real time.
+
+Virtual time: a worker advances by nodes over `node_rate`; a message takes `latency_s` each way; the master is busy for
+`master_s` with each task sent and each result taken in.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from cluster.executor import Event, ResultEvent, run_task
+from cluster.records import Task, TaskResult, WorkerInfo
+from search.controls import CONTROL_WORDS, Controls
+from search.flags import Flags
+from search.referee import print_notice
+from search.rules import Game
+from search.searcher import Searcher, variant_salt
+from search.turns import Turns
+from tt_store.errors import RunFailedError
+from tt_store.layout import NO_MOVE
+from tt_store.segment import Segment
+
+WORKERS_A_MACHINE = 16
+
+
+@dataclass(frozen=True)
+class ClusterModel:
+    """What a simulated cluster costs; the defaults were measured on a two-core machine with Ray."""
+
+    node_rate: float = 5e6
+    """Nodes a second of one worker."""
+    latency_s: float = 0.00075
+    """One way of a message."""
+    master_s: float = 0.00015
+    """Of the master, for each task sent and for each result."""
+    step_s: float = 0.001
+    """How long a worker runs before others get their turn: what a table shows is this exact."""
+    workers_a_machine: int = WORKERS_A_MACHINE
+
+
+class _Message(NamedTuple):
+    """A control word on its way to a worker."""
+
+    arrival_s: float
+    task_id: int
+    bound: int | None
+    """None to abort."""
+
+
+@dataclass
+class _Simulated:
+    """One simulated worker."""
+
+    info: WorkerInfo
+    machine: int
+    searcher: Searcher
+    turns: Turns
+    inbox: deque[Task] = field(default_factory=deque)
+    messages: list[_Message] = field(default_factory=list)
+    task: Task | None = None
+    result: TaskResult | None = None
+    failure: BaseException | None = None
+    nodes_seen: int = 0
+    is_closing: bool = False
+    thread: threading.Thread | None = None
+
+    def work(self) -> None:
+        """Run tasks, each when its turn has come: the thread's body."""
+        while True:
+            self.turns.wait()
+            if self.is_closing or self.task is None:
+                return
+            try:
+                self.result = run_task(self.searcher, self.task)
+            except BaseException as error:
+                self.failure = error
+            self.turns.give_back()
+
+
+class SimulatedExecutor:
+    """Runs tasks in virtual time.
+
+    Parameters
+    ----------
+    game
+        The game.
+    workers
+        How many workers, on as many machines as `model` needs for them.
+    table_mb
+        Size of each machine's table in MB.
+    model
+        The cluster's costs.
+    flags, notice
+        As for `Searcher`.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        workers: int,
+        table_mb: float = 64.0,
+        *,
+        model: ClusterModel = ClusterModel(),
+        flags: Flags = Flags(),
+        notice: Callable[[str], None] = print_notice,
+    ) -> None:
+        self.model = model
+        machines = -(-workers // model.workers_a_machine)
+        self._segments = [Segment.private(table_mb, control_words=CONTROL_WORDS) for _ in range(machines)]
+        self._controls = [Controls(segment.control_address) for segment in self._segments]
+        self._salt = variant_salt(flags)
+        self._now_s = 0.0
+        self._order = itertools.count()
+        self._events: list[tuple[float, int, str, int, TaskResult | None]] = []
+        self._worker_of: dict[int, int] = {}
+        self._stop_epoch = 0
+        self._is_closed = False
+        step_nodes = max(1, int(model.step_s * model.node_rate))
+        self._workers = [
+            self._spawn(game, number, flags._replace(stepped=True), step_nodes, notice) for number in range(workers)
+        ]
+
+    def now_s(self) -> float:
+        """Return the virtual time, as the master sees it."""
+        return self._now_s
+
+    def workers(self) -> list[WorkerInfo]:
+        """Return all workers: none is ever lost."""
+        return [worker.info for worker in self._workers]
+
+    def begin_search(self) -> None:
+        """Advance every table's generation."""
+        for segment in self._segments:
+            segment.advance_generation()
+
+    def submit(self, worker: int, tasks: Sequence[Task]) -> None:
+        """Send tasks to a worker."""
+        for task in tasks:
+            self._now_s += self.model.master_s
+            self._worker_of[task.task_id] = worker
+            self._workers[worker].inbox.append(task)
+            self._schedule(self._now_s + self.model.latency_s, "start", worker)
+
+    def poll(self, timeout_s: float) -> list[Event]:
+        """Let virtual time pass until a result has reached the master, or so many virtual seconds are over."""
+        deadline_s = self._now_s + timeout_s
+        while self._events:
+            if self._events[0][0] > deadline_s:
+                break
+            time_s, _, kind, number, result = heapq.heappop(self._events)
+            if kind == "arrive" and result is not None:
+                self._now_s = max(self._now_s, time_s) + self.model.master_s
+                self._worker_of.pop(result.task_id, None)
+                return [ResultEvent(number, result)]
+            self._advance(self._workers[number], time_s)
+        self._now_s = max(self._now_s, deadline_s)
+        return []
+
+    def abort(self, task_ids: Iterable[int]) -> None:
+        """Send word to tasks that they are moot."""
+        for task_id in task_ids:
+            self._send(task_id, None)
+
+    def set_bound(self, task_id: int, bound: int) -> None:
+        """Send word to a task that its beta fell."""
+        self._send(task_id, bound)
+
+    def stop(self, epoch: int) -> None:
+        """End all tasks up to an epoch, at their next step."""
+        self._stop_epoch = max(self._stop_epoch, epoch)
+        for controls in self._controls:
+            controls.stop(epoch)
+
+    def known_move(self, key: int) -> int:
+        """Ask all machines' tables, as if their answers had come with the last results."""
+        referee = self._workers[0].searcher.referee
+        moves = (referee.known_move(segment, key ^ self._salt) for segment in self._segments)
+        return next((move for move in moves if move != NO_MOVE), NO_MOVE)
+
+    def hashfull(self) -> float:
+        """Return the mean share of the tables that is in use."""
+        return sum(segment.hashfull() for segment in self._segments) / len(self._segments)
+
+    def close(self) -> None:
+        """End all threads and give the tables back."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.stop(1 << 62)
+        for worker in self._workers:
+            while worker.task is not None and worker.result is None and worker.failure is None:
+                worker.turns.take()
+            worker.is_closing = True
+            worker.turns.resume()
+            if worker.thread is not None:
+                worker.thread.join()
+            worker.turns.close()
+        for segment in self._segments:
+            segment.close()
+
+    def _spawn(
+        self, game: Game, number: int, flags: Flags, step_nodes: int, notice: Callable[[str], None]
+    ) -> _Simulated:
+        machine, slot = divmod(number, self.model.workers_a_machine)
+        turns = Turns()
+        searcher = Searcher(
+            game, self._segments[machine], self._controls[machine], flags=flags, slot=slot, notice=notice,
+            turns=turns, step_nodes=step_nodes,
+        )  # fmt: skip
+        worker = _Simulated(WorkerInfo(f"machine {machine}", number), machine, searcher, turns)
+        worker.thread = threading.Thread(target=worker.work, name=f"rootsplit-simulated-{number}", daemon=True)
+        worker.thread.start()
+        return worker
+
+    def _schedule(self, time_s: float, kind: str, number: int, result: TaskResult | None = None) -> None:
+        heapq.heappush(self._events, (time_s, next(self._order), kind, number, result))
+
+    def _send(self, task_id: int, bound: int | None) -> None:
+        number = self._worker_of.get(task_id)
+        if number is not None:
+            message = _Message(self._now_s + self.model.latency_s, task_id, bound)
+            self._workers[number].messages.append(message)
+
+    def _advance(self, worker: _Simulated, time_s: float) -> None:
+        """Let a worker run one step of its task, or take the next one."""
+        if worker.task is None:
+            if not worker.inbox:
+                return
+            worker.task, worker.nodes_seen = worker.inbox.popleft(), 0
+        self._deliver(worker, time_s)
+        # Only this worker's thread runs until it gives its turn back.
+        worker.turns.take()
+        if worker.failure is not None:
+            raise RunFailedError(f"a simulated worker failed: {worker.failure}") from worker.failure
+        result = worker.result
+        if result is None:
+            controls = self._controls[worker.machine]
+            nodes = controls.progress(worker.info.worker % self.model.workers_a_machine)
+            time_s += max(1, nodes - worker.nodes_seen) / self.model.node_rate
+            worker.nodes_seen = nodes
+            self._schedule(time_s, "step", worker.info.worker)
+            return
+        total = result.statistics.nodes
+        time_s += max(0, total - worker.nodes_seen) / self.model.node_rate
+        result = result._replace(elapsed_s=total / self.model.node_rate)
+        worker.task = worker.result = None
+        self._schedule(time_s + self.model.latency_s, "arrive", worker.info.worker, result)
+        if worker.inbox:
+            self._schedule(time_s, "start", worker.info.worker)
+
+    def _deliver(self, worker: _Simulated, time_s: float) -> None:
+        """Write the control words that have arrived by now."""
+        if not worker.messages:
+            return
+        controls = self._controls[worker.machine]
+        due = [message for message in worker.messages if message.arrival_s <= time_s]
+        worker.messages = [message for message in worker.messages if message.arrival_s > time_s]
+        for message in due:
+            if message.bound is None:
+                controls.abort(message.task_id)
+            else:
+                controls.set_bound(message.task_id, message.bound)
