@@ -58,7 +58,7 @@ class Epochs:
     def next(self) -> int | None:
         """Return the number of a new root search, or None if the whole search is to end."""
         with self._lock:
-            self._epoch += 1
+            self._epoch = next(self._executor.numbers.epochs)
             return None if self.is_stopped else self._epoch
 
     def stop(self) -> None:

@@ -54,6 +54,8 @@ class SplitSettings:
     """No task less probable than this is queued behind a running one."""
     first_rate: float = 5e6
     """Nodes a second of one worker, until it has been measured."""
+    measured_nodes: int = 5_000
+    """Tasks of fewer nodes that are short, too, say nothing of a worker's rate."""
     rate_memory_s: float = 10.0
     """Seconds of work after which the rate's past weighs half."""
     first_growth: float = 4.0
@@ -459,7 +461,9 @@ class DynamicSplitter:
             node = node.parent
 
     def _measure(self, result: TaskResult) -> None:
-        """Follow the rate of the workers, the latest tasks weighing most."""
+        """Follow the rate of the workers, the latest tasks weighing most; tiny ones measure but their overhead."""
+        if result.statistics.nodes < self.settings.measured_nodes and result.elapsed_s < self.settings.grain_s:
+            return
         self._measured_nodes += result.statistics.nodes
         self._measured_s += result.elapsed_s
         if self._measured_s > 0:

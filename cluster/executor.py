@@ -5,6 +5,7 @@ All executors pass one test suite; the serial one, which runs each task when it 
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
 import time
@@ -45,8 +46,18 @@ class WorkerJoined(NamedTuple):
 Event = ResultEvent | WorkerLost | WorkerJoined
 
 
+class Numbers:
+    """Numbers that an executor's control words never see twice, whatever sessions use it one after the other."""
+
+    def __init__(self) -> None:
+        self.task_ids = itertools.count(1)
+        self.epochs = itertools.count(1)
+
+
 class Executor(Protocol):
     """Carries tasks to workers and their results back."""
+
+    numbers: Numbers
 
     def workers(self) -> list[WorkerInfo]:
         """Return the workers that are ready."""
@@ -119,6 +130,7 @@ class _OneMachine:
     MACHINE = "this"
 
     def __init__(self, game: Game, workers: int, table_mb: float, flags: Flags, notice: Callable[[str], None]) -> None:
+        self.numbers = Numbers()
         self._segment = Segment.private(table_mb, control_words=CONTROL_WORDS)
         self._controls = Controls(self._segment.control_address)
         self._salt = variant_salt(flags)

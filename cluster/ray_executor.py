@@ -22,7 +22,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from cluster.executor import Event, ResultEvent, WorkerJoined, WorkerLost
+from cluster.executor import Event, Numbers, ResultEvent, WorkerJoined, WorkerLost
 from cluster.records import Task, WorkerInfo, pack_tasks, unpack_results
 from cluster.worker import NodeAgent, Worker
 from search.controls import ABORT_BOUND, MAX_WORKERS, Controls
@@ -118,6 +118,7 @@ class RayExecutor:
     ) -> None:
         self._game_name = str(Path(game.name).resolve()) if game.name.endswith(".py") else game.name
         self._flags = tuple(int(flag) for flag in flags)
+        self.numbers = Numbers()
         self._table_mb = table_mb
         self._referee, self._salt = Referee(game, notice), variant_salt(flags)
         self._machines: list[_Machine] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -121,8 +120,6 @@ class Session:
         self.referee = Referee(game, notice)
         self.executor = executor
         self._table_mb = table_mb
-        # One sequence for all searches: the control words may still hold what was meant for an earlier task.
-        self._task_ids = itertools.count(1)
         self._epochs = Epochs(executor)
 
     def __enter__(self) -> Session:
@@ -195,10 +192,10 @@ class Session:
 
     def _splitter(self, request: SearchRequest, position: Any, strategy: str) -> Splitter:
         # A draw's score depends on whom this search is for: its entries must not be met by another search.
-        salt = hash((self._epochs.current + 1, request.contempt)) if request.contempt else 0
+        salt = hash((next(self.executor.numbers.epochs), request.contempt)) if request.contempt else 0
         rules = PositionRules(self.referee, request.contempt, lambda key: self.executor.known_move(key ^ salt))
         root = Root(words_of(position), self.referee.facts(position).key, rules.expand, request.contempt, salt)
-        return STRATEGIES[strategy](root, self._task_ids)
+        return STRATEGIES[strategy](root, self.executor.numbers.task_ids)
 
     def _line_texts(self, result: SearchResult) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(self.referee.line_texts(result.position, item.line)) for item in result.iterations)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cluster.executor import Event, ResultEvent, run_task
+from cluster.executor import Event, Numbers, ResultEvent, run_task
 from cluster.records import Task, TaskResult, WorkerInfo
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
@@ -117,6 +117,7 @@ class SimulatedExecutor:
         notice: Callable[[str], None] = print_notice,
     ) -> None:
         self.model = model
+        self.numbers = Numbers()
         machines = -(-workers // model.workers_a_machine)
         self._segments = [Segment.private(table_mb, control_words=CONTROL_WORDS) for _ in range(machines)]
         self._controls = [Controls(segment.control_address) for segment in self._segments]

@@ -346,7 +346,7 @@ def test_replacements_that_die_at_once_are_replaced_too(
     connect_four = started.session("connect_four", cluster)
     for pid in pids(executor).values():
         os.kill(pid, signal.SIGKILL)
-    request = SearchRequest("44", limits=Limits(depth=12))
+    request = SearchRequest("44", limits=Limits(depth=12), strategy="root")
     assert connect_four.search(request).result.score == sequential_score("connect_four", request)
     assert len(spawned) >= 3
     assert any("rootsplit-no-such-table" in notice for notice in started.notices)
@@ -364,7 +364,7 @@ def test_without_any_worker_left_the_search_ends_in_a_sentence(
     for pid in pids(executor).values():
         os.kill(pid, signal.SIGKILL)
     with pytest.raises(RunFailedError, match=r"no worker has been left for 1 s"):
-        connect_four.search(SearchRequest("44", limits=Limits(depth=12)))
+        connect_four.search(SearchRequest("44", limits=Limits(depth=12), strategy="root"))
     assert executor.workers() == []
     assert sum("given up" in notice for notice in started.notices) == WORKERS
     started.close()
