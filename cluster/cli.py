@@ -9,7 +9,7 @@ import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -24,6 +24,10 @@ class InterruptionError(RootsplitError):
     """Ctrl-C."""
 
     exit_code = 130
+
+
+if TYPE_CHECKING:
+    from cluster.session import SearchRequest
 
 
 class _Commands(TyperGroup):
@@ -123,11 +127,14 @@ def search(
     ] = None,
     table: Annotated[float, typer.Option(help="Size of each machine's table in MB.")] = DEFAULT_TABLE_MB,
     strategy: Annotated[str | None, typer.Option(help="dynamic, root or single; dynamic for several workers.")] = None,
+    simulate: Annotated[
+        int | None, typer.Option(metavar="WORKERS", help="Search in virtual time on a simulated cluster of so many.")
+    ] = None,
     contempt: Annotated[int, typer.Option(help="What a draw costs the side to move, in the game's units.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Search a position."""
-    from cluster.progress import SearchProgress
+    from cluster.progress import SearchProgress, print_report
     from cluster.session import SearchRequest, open_session
     from search.limits import Limits
 
@@ -135,13 +142,41 @@ def search(
         time = DEFAULT_TIME_S
     limits = Limits(depth=depth, nodes=nodes, time_s=time, mate=mate)
     request = SearchRequest(position, tuple(moves or ()), limits, strategy, contempt)
-    with open_session(game, request, workers, table, address) as session, SearchProgress(session, request) as progress:
+    if simulate is not None:
+        _simulate(game, request, simulate, table, as_json)
+        return
+    with (
+        open_session(game, request, workers, table, address) as session,
+        SearchProgress(len(session.executor.workers()), time) as progress,
+    ):
         _end_like_ctrl_c()  # Ray has set a handler of its own meanwhile.
         report = session.search(request, progress.on_iteration)
     if as_json:
         _print_json(report.as_json())
     else:
-        progress.print_report(report)
+        print_report(report)
+
+
+def _simulate(game_name: str, request: SearchRequest, workers: int, table_mb: float, as_json: bool) -> None:
+    """Search on a simulated cluster, and print what it would be like."""
+    from cluster.progress import SearchProgress, print_report
+    from cluster.session import checked_game
+    from cluster.simulation import measured_model, simulate
+    from search.referee import print_notice
+
+    game = checked_game(game_name, request, workers, table_mb, print_notice)
+    with SearchProgress(workers, None) as progress:
+        simulation = simulate(
+            game, request, workers, table_mb, measured_model(game, request), on_iteration=progress.on_iteration
+        )
+    if as_json:
+        _print_json(simulation.as_json())
+        return
+    print_report(simulation.report)
+    print(
+        f"simulated: {workers} workers, speed-up {simulation.speedup:.2f} over {simulation.sequential_time_s:.2f} s, "
+        f"{simulation.model.node_rate / 1e6:.1f} M nodes/s a worker, latency {simulation.model.latency_s * 1e3:g} ms"
+    )
 
 
 @app.command()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -115,8 +118,12 @@ class Coordinator:
         self._running: dict[int, _Running] = {}
         self._spent = Statistics()
         self._is_out_of_nodes = False
-        self._busy_s = 0.0
-        self._travel_s = 0.0
+        self._deadline_s = math.inf
+        if executor.is_simulated and limits.time_s is not None:
+            self._deadline_s = executor.now_s() + limits.time_s
+        self._busy_s: defaultdict[int, float] = defaultdict(float)
+        self._travel_s = self._splitter_s = 0.0
+        self._wasted_nodes = 0
         self._tasks = self._aborted = 0
 
     def __call__(self, depth: int, window: Window) -> RootResult:
@@ -129,6 +136,8 @@ class Coordinator:
         last_sign_s = self._executor.now_s()
         while (result := self._splitter.result()) is None:
             self._hand_out()
+            if self._executor.now_s() >= self._deadline_s:
+                self._epochs.stop()
             if self._epochs.is_stopped or (self._is_out_of_nodes and not self._running):
                 self.drain()
                 return self._unfinished()
@@ -162,10 +171,13 @@ class Coordinator:
         """Return where the workers' time went."""
         capacity_s = max(time_s * workers, 1e-9)
         return Overheads(
-            idle=max(0.0, 1 - (self._busy_s + self._travel_s) / capacity_s),
+            idle=max(0.0, 1 - (sum(self._busy_s.values()) + self._travel_s) / capacity_s),
             communication=min(1.0, self._travel_s / capacity_s),
             tasks=self._tasks,
             aborted_tasks=self._aborted,
+            wasted_nodes=self._wasted_nodes,
+            splitter_s=self._splitter_s,
+            busy_s=tuple(self._busy_s[worker] for worker in sorted(self._busy_s)),
         )
 
     def _unfinished(self) -> RootResult:
@@ -176,7 +188,9 @@ class Coordinator:
         busy = {running.worker for running in self._running.values()}
         idle = [info for info in self._executor.workers() if info.worker not in busy]
         if idle and not self._is_out_of_nodes:
+            started_s = time.perf_counter()
             tasks = self._splitter.next_tasks(idle)
+            self._splitter_s += time.perf_counter() - started_s
             for number, (info, task) in enumerate(tasks):
                 self._submit(info, task, sharers=len(tasks) - number)
         self._executor.abort(self._splitter.aborts())
@@ -208,12 +222,16 @@ class Coordinator:
         running = self._running.pop(result.task_id, None)
         if running is None:
             return
-        self._busy_s += result.elapsed_s
+        self._busy_s[running.worker] += result.elapsed_s
         self._travel_s += max(0.0, self._executor.now_s() - running.submitted_s - result.elapsed_s)
         self._spent = self._spent.merged(result.statistics)
         self._pool.give_back(running.reserved, result.statistics.nodes)
+        started_s = time.perf_counter()
         self._splitter.on_result(result)
-        self._aborted += not result.is_finished
+        self._splitter_s += time.perf_counter() - started_s
+        if not result.is_finished:
+            self._aborted += 1
+            self._wasted_nodes += result.statistics.nodes
         if result.status == at.OUT_OF_NODES and not self._running and self._pool.free < _LEAST_SHARE:
             self._is_out_of_nodes = True
 

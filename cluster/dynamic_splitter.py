@@ -1,9 +1,7 @@
-"""The dynamic splitter: demands derived from bounds, speculation on siblings, grain that fits the cluster; pure.
+"""The dynamic splitter: splits wherever work is wanted, at any depth, in tasks of a grain that fits the cluster; pure.
 
-Young brothers wait (Feldmann 1993) at nodes expected to cut, all children at once at nodes expected not to; in
-addition, siblings of an unfinished PV child are searched with null windows at the score that the iteration guesses.
-There is one state: the bounds. What is wanted of each node follows from its own bounds, its siblings' and its
-parent's demand, and is derived anew wherever a bound has changed.
+There is one state: the bounds (`cluster.upper_tree`). What is wanted of each node follows from its own bounds, its
+siblings' and its parent's demand (`cluster.demands`), and is derived anew wherever a bound has changed.
 """
 
 from __future__ import annotations
@@ -11,9 +9,10 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from cluster.demands import NOTHING, Demand, demands
 from cluster.records import Task, TaskResult, WorkerInfo
+from cluster.split_settings import SplitSettings
 from cluster.splitter import Root
 from cluster.upper_tree import Node, Role, UpperTree
 from search import workspace as at
@@ -21,49 +20,6 @@ from search.aspiration import FULL_WINDOW, Window
 from search.driver import RootResult
 from search.limits import NO_NODE_LIMIT
 from search.statistics import Statistics
-
-
-@dataclass(frozen=True)
-class SplitSettings:
-    """The numbers of the dynamic splitter; the defaults were measured by simulation."""
-
-    grain_s: float = 0.02
-    """A task shorter than this is not split."""
-    master_s: float = 0.0003
-    """What a task costs the splitter: with many workers tasks must be longer."""
-    tasks_per_worker: float = 12.0
-    """An iteration should have at least so many tasks a worker, as far as the grain allows."""
-    budget_grains: float = 2.0
-    """A task ends unfinished after so many grains, and its node is split."""
-    prefix_s: float = 0.1
-    """An iteration expected to be shorter than this is one task."""
-    least_depth: int = 3
-    """Nodes of less depth are never split."""
-    collapse_grains: float = 0.7
-    """Inner nodes expected to be smaller than this become leaves again at the next iteration."""
-    pv_share: float = 0.5
-    """Probability of a sibling of an unfinished PV child, relative to its parent's."""
-    cut_share: float = 0.3
-    cut_decay: float = 0.7
-    cut_least: float = 0.02
-    """At a node expected to cut, the k-th later child has ``cut_share * cut_decay ** (k - 1)``, down to the least."""
-    first_cut_estimate: float = 0.9
-    first_pv_estimate: float = 0.5
-    """Share of a node's expected cost that its first child is expected to take."""
-    prefetch_least: float = 0.5
-    """No task less probable than this is queued behind a running one."""
-    first_rate: float = 5e6
-    """Nodes a second of one worker, until it has been measured."""
-    measured_nodes: int = 5_000
-    """Tasks of fewer nodes that are short, too, say nothing of a worker's rate."""
-    rate_memory_s: float = 10.0
-    """Seconds of work after which the rate's past weighs half."""
-    first_growth: float = 4.0
-    """Growth of an iteration over the last, until it has been measured."""
-
-
-_Demand = tuple[int, int, float, Role]
-_NOTHING: _Demand = (0, 0, 0.0, Role.PV)
 
 
 class DynamicSplitter:
@@ -93,7 +49,8 @@ class DynamicSplitter:
         self._depth = self._epoch = 0
         self._window = FULL_WINDOW
         self._workers = 1
-        self._guess = 0
+        self.guess = 0
+        """What the iteration is expected to score, from the root's side to move."""
         self._scores: list[int] = []
         self._rate = settings.first_rate
         self._measured_nodes = self._measured_s = 0.0
@@ -117,7 +74,7 @@ class DynamicSplitter:
         self._aborts, self._bounds = [], {}
         # What the iteration is expected to score: odd and even depths differ, so the last score but one says more.
         expected = self._scores[-2:][0] if self._scores else 0
-        self._guess = min(max(expected, window.alpha + 1), window.beta - 1)
+        self.guess = min(max(expected, window.alpha + 1), window.beta - 1)
         root.alpha, root.beta, root.probability, root.role = window.alpha, window.beta, 1.0, Role.PV
         self._refresh(root)
 
@@ -165,10 +122,10 @@ class DynamicSplitter:
         elif node.children is None:
             self._refresh_leaf(node)
         else:
-            for child, demand in zip(node.children, self._demands(node), strict=True):
+            for child, demand in zip(node.children, demands(node, self.settings, self.guess), strict=True):
                 self._assign(child, demand)
 
-    def _assign(self, child: Node, demand: _Demand) -> None:
+    def _assign(self, child: Node, demand: Demand) -> None:
         if not child.is_dirty and demand == (child.alpha, child.beta, child.probability, child.role):
             return
         if demand[2] == 0 and child.probability == 0:
@@ -182,74 +139,11 @@ class DynamicSplitter:
         waiting = [node]
         while waiting:
             current = waiting.pop()
-            current.alpha, current.beta, current.probability, current.role = _NOTHING
+            current.alpha, current.beta, current.probability, current.role = NOTHING
             current.version += 1
             if current.task_id is not None:
                 self._abort(current)
             waiting.extend(child for child in current.children or () if child.probability > 0)
-
-    def _demands(self, node: Node) -> Iterator[_Demand]:
-        """Yield the demand of each child of an inner node."""
-        alpha, beta = max(node.alpha, node.lo), min(node.beta, node.hi)
-        children = node.children or []
-        done = [child.high() <= alpha or child.is_exact() for child in children]
-        if node.role == Role.PV:
-            return self._pv_demands(node, children, done, alpha, beta)
-        if node.role == Role.ALL:
-            return self._all_demands(node, children, done, alpha, beta)
-        return self._cut_demands(node, children, done, alpha, beta)
-
-    def _pv_demands(
-        self, node: Node, children: list[Node], done: list[bool], alpha: int, beta: int
-    ) -> Iterator[_Demand]:
-        p, settings = node.probability, self.settings
-        star = None
-        if node.lo > node.alpha:
-            star = next((child for child in children if child.low() == node.lo and not child.is_exact()), None)
-        null, share = (alpha, alpha + 1), p
-        if star is not None:
-            share = p * settings.pv_share
-        elif node.lo <= node.alpha and not any(done):
-            star = children[0]
-            share = p * settings.pv_share
-            guess = self._guess if node.side == 0 else -self._guess
-            if alpha < guess < beta - 1:
-                null = (guess, guess + 1)
-        for child, is_done in zip(children, done, strict=True):
-            if is_done:
-                yield _NOTHING
-            elif child is star:
-                yield (*child.turned(alpha, beta), p, Role.PV)
-            else:
-                yield (*child.turned(*null), share, _expecting_low(child))
-
-    def _all_demands(
-        self, node: Node, children: list[Node], done: list[bool], alpha: int, beta: int
-    ) -> Iterator[_Demand]:
-        for child, is_done in zip(children, done, strict=True):
-            if is_done:
-                yield _NOTHING
-            else:
-                yield (*child.turned(alpha, beta), node.probability, _expecting_low(child))
-
-    def _cut_demands(
-        self, node: Node, children: list[Node], done: list[bool], alpha: int, beta: int
-    ) -> Iterator[_Demand]:
-        settings = self.settings
-        # Once a child has failed to cut, the node is likely none that cuts: all the others at once.
-        share = decay = 1.0
-        if not any(done):
-            decay = settings.cut_decay
-        is_first = True
-        for child, is_done in zip(children, done, strict=True):
-            probability = node.probability * share
-            if is_done or probability < settings.cut_least:
-                yield _NOTHING
-                continue
-            yield (*child.turned(alpha, beta), probability, _expecting_high(child))
-            if decay < 1.0:
-                share = settings.cut_share if is_first else share * decay
-            is_first = False
 
     def _refresh_leaf(self, node: Node) -> None:
         """Keep, narrow or abort a leaf's task; put it on the ready heap if it has none."""
@@ -471,13 +365,3 @@ class DynamicSplitter:
         if self._measured_s > self.settings.rate_memory_s:
             self._measured_nodes /= 2
             self._measured_s /= 2
-
-
-def _expecting_low(child: Node) -> Role:
-    """Return the role of a child whose move is expected not to beat its parent's window."""
-    return Role.CUT if child.flips else Role.ALL
-
-
-def _expecting_high(child: Node) -> Role:
-    """Return the role of a child whose move is expected to beat its parent's window."""
-    return Role.ALL if child.flips else Role.CUT

@@ -58,6 +58,8 @@ class Executor(Protocol):
     """Carries tasks to workers and their results back."""
 
     numbers: Numbers
+    is_simulated: bool
+    """Whether its time is virtual: whoever polls keeps the time limit then."""
 
     def workers(self) -> list[WorkerInfo]:
         """Return the workers that are ready."""
@@ -128,6 +130,7 @@ class _OneMachine:
     """What the executors of this process share: one table, one set of control words, a searcher a worker."""
 
     MACHINE = "this"
+    is_simulated = False
 
     def __init__(self, game: Game, workers: int, table_mb: float, flags: Flags, notice: Callable[[str], None]) -> None:
         self.numbers = Numbers()

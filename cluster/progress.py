@@ -14,7 +14,6 @@ from search.driver import Iteration
 
 if TYPE_CHECKING:
     from cluster.report import SearchReport
-    from cluster.session import SearchRequest, Session
 
 
 class _TimeLeft(ProgressColumn):
@@ -32,16 +31,17 @@ class SearchProgress:
 
     Parameters
     ----------
-    session, request
-        What is searched.
+    workers
+        How many search.
+    time_s
+        The time limit, if there is one.
     """
 
-    def __init__(self, session: Session, request: SearchRequest) -> None:
+    def __init__(self, workers: int, time_s: float | None) -> None:
         console = Console(stderr=True)
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), _TimeLeft())
         self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        workers = len(session.executor.workers())
-        self._task = self._progress.add_task(f"{workers} workers, depth 1", total=request.limits.time_s)
+        self._task = self._progress.add_task(f"{workers} workers, depth 1", total=time_s)
         self._workers = workers
         self._nodes = 0
 
@@ -65,23 +65,24 @@ class SearchProgress:
             description=f"{self._workers} workers, depth {iteration.depth + 1}, {_short(rate)} nodes/s",
         )
 
-    def print_report(self, report: SearchReport) -> None:
-        """Print the iterations and the answer on stdout."""
-        out = sys.stdout
-        result = report.result
-        print(f"{'depth':>5} {'score':>8} {'nodes':>9} {'seconds':>8}  line", file=out)
-        for iteration, line in zip(result.iterations, report.line_texts, strict=True):
-            score = report.score_text(iteration.score)
-            nodes, moves = _short(iteration.statistics.nodes), " ".join(line)
-            print(f"{iteration.depth:5} {score:>8} {nodes:>9} {iteration.time_s:8.2f}  {moves}", file=out)
-        solved = ", solved" if result.is_solved else ""
-        print(f"best move {report.best_move}, score {report.score_text()}{solved}", file=out)
-        print(
-            f"{_short(result.statistics.nodes)} nodes in {result.time_s:.2f} s, {_short(report.nodes_per_s)} nodes/s, "
-            f"{report.workers} workers on {report.machines} machine(s), strategy {report.strategy}, "
-            f"table {report.table_mb:g} MB, idle {report.overheads.idle:.0%}",
-            file=out,
-        )
+
+def print_report(report: SearchReport) -> None:
+    """Print the iterations and the answer on stdout."""
+    out = sys.stdout
+    result = report.result
+    print(f"{'depth':>5} {'score':>8} {'nodes':>9} {'seconds':>8}  line", file=out)
+    for iteration, line in zip(result.iterations, report.line_texts, strict=True):
+        score = report.score_text(iteration.score)
+        nodes, moves = _short(iteration.statistics.nodes), " ".join(line)
+        print(f"{iteration.depth:5} {score:>8} {nodes:>9} {iteration.time_s:8.2f}  {moves}", file=out)
+    solved = ", solved" if result.is_solved else ""
+    print(f"best move {report.best_move}, score {report.score_text()}{solved}", file=out)
+    print(
+        f"{_short(result.statistics.nodes)} nodes in {result.time_s:.2f} s, {_short(report.nodes_per_s)} nodes/s, "
+        f"{report.workers} workers on {report.machines} machine(s), strategy {report.strategy}, "
+        f"table {report.table_mb:g} MB, idle {report.overheads.idle:.0%}",
+        file=out,
+    )
 
 
 def _short(number: float) -> str:

@@ -106,6 +106,8 @@ class RayExecutor:
         If an agent or a worker does not start.
     """
 
+    is_simulated = False
+
     def __init__(
         self,
         game: Game,

@@ -20,6 +20,13 @@ class Overheads:
     """Tasks and results on their way, or waiting to be taken in."""
     tasks: int
     aborted_tasks: int
+    """Tasks that brought no score: moot, stopped, or out of their budget."""
+    wasted_nodes: int
+    """Nodes of those; the table remembers a part of their work."""
+    splitter_s: float
+    """Real seconds that the splitter itself took."""
+    busy_s: tuple[float, ...]
+    """Seconds that each worker searched."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,9 @@ class SearchReport:
                 "communication": self.overheads.communication,
                 "tasks": self.overheads.tasks,
                 "aborted_tasks": self.overheads.aborted_tasks,
+                "wasted_nodes": self.overheads.wasted_nodes,
+                "splitter_s": self.overheads.splitter_s,
+                "busy_s": list(self.overheads.busy_s),
             },
         }
 

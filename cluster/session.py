@@ -70,6 +70,29 @@ def open_session(
     RootsplitError
         If the game, the position, the strategy, the table's size, the number of workers or the address are wrong.
     """
+    game = checked_game(game_name, request, workers, table_mb, notice)
+    if address is None:
+        return Session(game, ThreadExecutor(game, workers or cores(), table_mb, flags=flags, notice=notice), table_mb)
+    from cluster.ray_executor import RayExecutor
+
+    return Session(game, RayExecutor(game, workers, table_mb, address, flags=flags, notice=notice), table_mb)
+
+
+def _check_strategy(request: SearchRequest) -> None:
+    if request.strategy is not None and request.strategy not in STRATEGIES:
+        raise RulesError(f"unknown strategy {request.strategy!r}: there are {', '.join(sorted(STRATEGIES))}")
+
+
+def checked_game(
+    game_name: str, request: SearchRequest, workers: int | None, table_mb: float, notice: Callable[[str], None]
+) -> Game:
+    """Return the game of a request that can be carried out.
+
+    Raises
+    ------
+    RootsplitError
+        As `open_session` does.
+    """
     game = load_game(game_name)
     if workers is not None and not 1 <= workers <= MAX_WORKERS:
         raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")
@@ -81,16 +104,7 @@ def open_session(
     if facts.is_over:
         score = game.score_text(position, facts.outcome, True)
         raise RulesError(f"the game is over in this position (score {score} for the side to move): nothing to search")
-    if address is None:
-        return Session(game, ThreadExecutor(game, workers or cores(), table_mb, flags=flags, notice=notice), table_mb)
-    from cluster.ray_executor import RayExecutor
-
-    return Session(game, RayExecutor(game, workers, table_mb, address, flags=flags, notice=notice), table_mb)
-
-
-def _check_strategy(request: SearchRequest) -> None:
-    if request.strategy is not None and request.strategy not in STRATEGIES:
-        raise RulesError(f"unknown strategy {request.strategy!r}: there are {', '.join(sorted(STRATEGIES))}")
+    return game
 
 
 def cores() -> int:
@@ -164,8 +178,8 @@ class Session:
         self._epochs.begin()
         self.executor.begin_search()
         try:
-            with stopped_after(request.limits.time_s, self.stop):
-                result = deepen(root_search, self.referee, position, request.limits, on_iteration)
+            with stopped_after(None if self.executor.is_simulated else request.limits.time_s, self.stop):
+                result = deepen(root_search, self.referee, position, request.limits, on_iteration, self.executor.now_s)
         except KeyboardInterrupt:
             root_search.drain()
             raise

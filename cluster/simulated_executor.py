@@ -106,6 +106,8 @@ class SimulatedExecutor:
         As for `Searcher`.
     """
 
+    is_simulated = True
+
     def __init__(
         self,
         game: Game,

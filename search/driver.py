@@ -89,6 +89,7 @@ def deepen(
     position: Any,
     limits: Limits,
     on_iteration: Callable[[Iteration], None] = lambda _iteration: None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> SearchResult:
     """Search deeper and deeper until a limit is reached or the position is solved.
 
@@ -102,8 +103,10 @@ def deepen(
         Depth and mate are kept here; `root_search` keeps nodes and time.
     on_iteration
         Called after each finished iteration.
+    clock
+        Tells the time in seconds: real, or that of a simulated cluster.
     """
-    started = time.monotonic()
+    started = clock()
     facts = referee.facts(position)
     if facts.is_over:
         return SearchResult(position, (), Statistics(), 0.0, True, None, facts.outcome, ())
@@ -118,7 +121,7 @@ def deepen(
         total = total.merged(spent)
         if not result.is_finished:
             break
-        elapsed_s = time.monotonic() - started
+        elapsed_s = clock() - started
         iterations.append(Iteration(depth, result.score, result.line, spent, elapsed_s, researches))
         on_iteration(iterations[-1])
         distance = mate_distance(result.score)
@@ -126,7 +129,7 @@ def deepen(
         is_solved = depth == plies_left or (distance is not None and abs(distance) <= depth)
         if is_solved or _is_wanted_mate(distance, limits):
             break
-    return _conclude(referee, position, facts, iterations, total, time.monotonic() - started, is_solved)
+    return _conclude(referee, position, facts, iterations, total, clock() - started, is_solved)
 
 
 def _search_depth(root_search: RootSearch, aspiration: Aspiration, depth: int) -> tuple[RootResult, Statistics, int]:

@@ -14,8 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster.dynamic_splitter import DynamicSplitter, SplitSettings
+from cluster.demands import demands
+from cluster.dynamic_splitter import DynamicSplitter
 from cluster.records import Task, TaskResult, WorkerInfo
+from cluster.split_settings import SplitSettings
 from cluster.splitter import Root
 from cluster.upper_tree import Child
 from search import workspace as at
@@ -175,7 +177,9 @@ class Cluster:
                 assert node.children is None
                 assert node.probability > 0
             if node.children and node.probability > 0:
-                for child, demand in zip(node.children, self.splitter._demands(node), strict=True):
+                for child, demand in zip(
+                    node.children, demands(node, self.splitter.settings, self.splitter.guess), strict=True
+                ):
                     stored = (child.alpha, child.beta, child.probability, child.role)
                     alpha, beta = demand[:2]
                     is_answered = child.lo >= beta or child.hi <= alpha or child.is_exact()

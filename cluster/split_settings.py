@@ -1,0 +1,44 @@
+"""The dynamic splitter's strategy as data, so that an experiment can change it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SplitSettings:
+    """The numbers of the dynamic splitter; the defaults were measured by simulation."""
+
+    grain_s: float = 0.02
+    """A task shorter than this is not split."""
+    master_s: float = 0.0003
+    """What a task costs the splitter: with many workers tasks must be longer."""
+    tasks_per_worker: float = 12.0
+    """An iteration should have at least so many tasks a worker, as far as the grain allows."""
+    budget_grains: float = 2.0
+    """A task ends unfinished after so many grains, and its node is split."""
+    prefix_s: float = 0.1
+    """An iteration expected to be shorter than this is one task."""
+    least_depth: int = 3
+    """Nodes of less depth are never split."""
+    collapse_grains: float = 0.7
+    """Inner nodes expected to be smaller than this become leaves again at the next iteration."""
+    pv_share: float = 0.5
+    """Probability of a sibling of an unfinished PV child, relative to its parent's."""
+    cut_share: float = 0.3
+    cut_decay: float = 0.7
+    cut_least: float = 0.02
+    """At a node expected to cut, the k-th later child has ``cut_share * cut_decay ** (k - 1)``, down to the least."""
+    first_cut_estimate: float = 0.9
+    first_pv_estimate: float = 0.5
+    """Share of a node's expected cost that its first child is expected to take."""
+    prefetch_least: float = 0.5
+    """No task less probable than this is queued behind a running one."""
+    first_rate: float = 5e6
+    """Nodes a second of one worker, until it has been measured."""
+    measured_nodes: int = 5_000
+    """Tasks of fewer nodes that are short, too, say nothing of a worker's rate."""
+    rate_memory_s: float = 10.0
+    """Seconds of work after which the rate's past weighs half."""
+    first_growth: float = 4.0
+    """Growth of an iteration over the last, until it has been measured."""
