@@ -12,6 +12,7 @@ from cluster.coordinator import Coordinator, Epochs
 from cluster.executor import Executor, ThreadExecutor
 from cluster.position_rules import PositionRules, words_of
 from cluster.report import SearchReport
+from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
 from cluster.strategies import DYNAMIC, SINGLE, STRATEGIES
 from search.controls import MAX_WORKERS
@@ -36,6 +37,8 @@ class SearchRequest:
     """A key of `STRATEGIES`; None for the one that suits the number of workers."""
     contempt: int = 0
     """What a draw costs the side to move, in the game's units."""
+    settings: SplitSettings = SplitSettings()
+    """The numbers of the dynamic strategy."""
 
 
 def open_session(
@@ -209,7 +212,7 @@ class Session:
         salt = hash((next(self.executor.numbers.epochs), request.contempt)) if request.contempt else 0
         rules = PositionRules(self.referee, request.contempt, lambda key: self.executor.known_move(key ^ salt))
         root = Root(words_of(position), self.referee.facts(position).key, rules.expand, request.contempt, salt)
-        return STRATEGIES[strategy](root, self.executor.numbers.task_ids)
+        return STRATEGIES[strategy](root, self.executor.numbers.task_ids, request.settings)
 
     def _line_texts(self, result: SearchResult) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(self.referee.line_texts(result.position, item.line)) for item in result.iterations)

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator
 
 from cluster.dynamic_splitter import DynamicSplitter
 from cluster.root_splitter import RootSplitter, SingleSplitter
+from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
 
 DYNAMIC, ROOT, SINGLE = "dynamic", "root", "single"
 
-STRATEGIES: dict[str, Callable[[Root, Iterator[int]], Splitter]] = {
+Strategy = Callable[[Root, Iterator[int], SplitSettings], Splitter]
+
+STRATEGIES: dict[str, Strategy] = {
     DYNAMIC: DynamicSplitter,
-    ROOT: RootSplitter,
-    SINGLE: SingleSplitter,
+    ROOT: lambda root, task_ids, _settings: RootSplitter(root, task_ids),
+    SINGLE: lambda root, task_ids, _settings: SingleSplitter(root, task_ids),
 }
 """`dynamic` splits wherever work is wanted, `root` at the root only, `single` not at all."""
