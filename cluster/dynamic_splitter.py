@@ -187,7 +187,9 @@ class DynamicSplitter:
         if not idle:
             return tasks
         self._wake_parked()
-        grain = self._grain_nodes(self.tree.root.estimate)
+        # An iteration that has outgrown its estimate is taken for half done: its tasks grow with it.
+        root = self.tree.root
+        grain = self._grain_nodes(max(root.estimate, 2.0 * root.spent))
         for worker in idle:
             if self.result() is not None:
                 break
