@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -122,7 +122,9 @@ class Coordinator:
         if executor.is_simulated and limits.time_s is not None:
             self._deadline_s = executor.now_s() + limits.time_s
         self._busy_s: defaultdict[int, float] = defaultdict(float)
-        self._travel_s = self._splitter_s = 0.0
+        self._load: Counter[int] = Counter()
+        self._since_s: dict[int, float] = {}
+        self._assigned_s = self._splitter_s = 0.0
         self._wasted_nodes = 0
         self._tasks = self._aborted = 0
 
@@ -171,8 +173,8 @@ class Coordinator:
         """Return where the workers' time went."""
         capacity_s = max(time_s * workers, 1e-9)
         return Overheads(
-            idle=max(0.0, 1 - (sum(self._busy_s.values()) + self._travel_s) / capacity_s),
-            communication=min(1.0, self._travel_s / capacity_s),
+            idle=max(0.0, 1 - self._assigned_s / capacity_s),
+            communication=max(0.0, (self._assigned_s - sum(self._busy_s.values())) / capacity_s),
             tasks=self._tasks,
             aborted_tasks=self._aborted,
             wasted_nodes=self._wasted_nodes,
@@ -185,11 +187,12 @@ class Coordinator:
 
     def _hand_out(self) -> None:
         """Give the idle workers what the splitter wants; abort and narrow what runs."""
-        busy = {running.worker for running in self._running.values()}
-        idle = [info for info in self._executor.workers() if info.worker not in busy]
-        if idle and not self._is_out_of_nodes:
+        load, workers = self._load, self._executor.workers()
+        idle = [info for info in workers if not load[info.worker]]
+        ahead = [info for info in workers if 0 < load[info.worker] <= self._executor.prefetch]
+        if not self._is_out_of_nodes:
             started_s = time.perf_counter()
-            tasks = self._splitter.next_tasks(idle)
+            tasks = self._splitter.next_tasks(idle, ahead)
             self._splitter_s += time.perf_counter() - started_s
             for number, (info, task) in enumerate(tasks):
                 self._submit(info, task, sharers=len(tasks) - number)
@@ -204,7 +207,11 @@ class Coordinator:
             self._splitter.on_lost(task.task_id)
             self._is_out_of_nodes = not self._running
             return
-        self._running[task.task_id] = _Running(info.worker, reserved, self._executor.now_s())
+        now_s = self._executor.now_s()
+        self._running[task.task_id] = _Running(info.worker, reserved, now_s)
+        if not self._load[info.worker]:
+            self._since_s[info.worker] = now_s
+        self._load[info.worker] += 1
         self._tasks += 1
         self._executor.submit(info.worker, [task._replace(node_limit=min(reserved, task.node_limit))])
 
@@ -218,12 +225,20 @@ class Coordinator:
                 self._on_lost(event.task_ids)
         return bool(events)
 
+    def _end(self, task_id: int) -> _Running | None:
+        """Take a task off its worker; returns None if it was not out."""
+        running = self._running.pop(task_id, None)
+        if running is not None:
+            self._load[running.worker] -= 1
+            if not self._load[running.worker]:
+                self._assigned_s += self._executor.now_s() - self._since_s.pop(running.worker)
+        return running
+
     def _on_result(self, result: TaskResult) -> None:
-        running = self._running.pop(result.task_id, None)
+        running = self._end(result.task_id)
         if running is None:
             return
         self._busy_s[running.worker] += result.elapsed_s
-        self._travel_s += max(0.0, self._executor.now_s() - running.submitted_s - result.elapsed_s)
         self._spent = self._spent.merged(result.statistics)
         self._pool.give_back(running.reserved, result.statistics.nodes)
         started_s = time.perf_counter()
@@ -238,7 +253,7 @@ class Coordinator:
     def _on_lost(self, task_ids: Iterable[int]) -> None:
         """Hand a lost worker's tasks to others; what it spent is unknown, but no more than its time allowed."""
         for task_id in task_ids:
-            running = self._running.pop(task_id, None)
+            running = self._end(task_id)
             if running is not None:
                 elapsed_s = self._executor.now_s() - running.submitted_s
                 self._pool.give_back(running.reserved, min(running.reserved, int(elapsed_s * _FASTEST_NODES_PER_S)))

@@ -181,29 +181,30 @@ class DynamicSplitter:
 
     # Tasks
 
-    def next_tasks(self, idle: Sequence[WorkerInfo]) -> list[tuple[WorkerInfo, Task]]:
+    def next_tasks(self, idle: Sequence[WorkerInfo], ahead: Sequence[WorkerInfo] = ()) -> list[tuple[WorkerInfo, Task]]:
         """Return the most probable tasks, each to a worker of the machine that knows its subtree where possible."""
         tasks: list[tuple[WorkerInfo, Task]] = []
-        if not idle:
+        if not idle and not ahead:
             return tasks
         self._wake_parked()
         # An iteration that has outgrown its estimate is taken for half done: its tasks grow with it.
         root = self.tree.root
         grain = self._grain_nodes(max(root.estimate, 2.0 * root.spent))
-        for worker in idle:
-            if self.result() is not None:
-                break
-            node = self._take(worker.machine, grain)
-            if node is None:
-                break
-            tasks.append((worker, self._task(node, worker, grain)))
+        for workers, least in ((idle, 0.0), (ahead, self.settings.prefetch_least)):
+            for worker in workers:
+                if self.result() is not None:
+                    return tasks
+                node = self._take(worker.machine, grain, least)
+                if node is None:
+                    break
+                tasks.append((worker, self._task(node, worker, grain)))
         return tasks
 
-    def _take(self, machine: str, grain: float) -> Node | None:
-        """Return the best ready leaf, splitting on the way those that are too large."""
+    def _take(self, machine: str, grain: float, least: float) -> Node | None:
+        """Return the best ready leaf of at least so probable ones, splitting on the way those that are too large."""
         while True:
             heap = self._best_heap(machine)
-            if heap is None:
+            if heap is None or -heap[0][0] < least:
                 return None
             node = heapq.heappop(heap)[-1]
             if self._is_answered_by_twin(node):

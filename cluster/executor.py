@@ -58,6 +58,10 @@ class Executor(Protocol):
     """Carries tasks to workers and their results back."""
 
     numbers: Numbers
+    least_grain_s: float
+    """A task that is shorter than this costs more to carry than it is worth to split."""
+    prefetch: int
+    """How many tasks may wait at a worker behind the one that runs."""
     is_simulated: bool
     """Whether its time is virtual: whoever polls keeps the time limit then."""
 
@@ -130,6 +134,8 @@ class _OneMachine:
     """What the executors of this process share: one table, one set of control words, a searcher a worker."""
 
     MACHINE = "this"
+    least_grain_s = 0.0
+    prefetch = 0
     is_simulated = False
 
     def __init__(self, game: Game, workers: int, table_mb: float, flags: Flags, notice: Callable[[str], None]) -> None:
@@ -234,6 +240,8 @@ class ThreadExecutor(_OneMachine):
     flags, notice
         As for `Searcher`.
     """
+
+    prefetch = 1
 
     def __init__(
         self,

@@ -106,6 +106,9 @@ class RayExecutor:
         If an agent or a worker does not start.
     """
 
+    # A task costs one to two milliseconds of processor time here, in all processes together.
+    least_grain_s = 0.15
+    prefetch = 1
     is_simulated = False
 
     def __init__(

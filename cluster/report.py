@@ -17,7 +17,7 @@ class Overheads:
     idle: float
     """Workers without a task."""
     communication: float
-    """Tasks and results on their way, or waiting to be taken in."""
+    """Workers with a task that they do not search: it, or its result, is on its way or waits."""
     tasks: int
     aborted_tasks: int
     """Tasks that brought no score: moot, stopped, or out of their budget."""

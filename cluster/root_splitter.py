@@ -34,7 +34,7 @@ class SingleSplitter:
         self._is_running = False
         self._result = None
 
-    def next_tasks(self, idle: Sequence[WorkerInfo]) -> list[tuple[WorkerInfo, Task]]:
+    def next_tasks(self, idle: Sequence[WorkerInfo], ahead: Sequence[WorkerInfo] = ()) -> list[tuple[WorkerInfo, Task]]:
         """Return the one task, once; always to the worker of the lowest number, whose history is warm."""
         if self._task is None or self._is_running or self._result is not None or not idle:
             return []
@@ -128,7 +128,7 @@ class RootSplitter:
         self._aborts, self._bounds = [], []
         self._depth, self._window, self._epoch = depth, window, epoch
 
-    def next_tasks(self, idle: Sequence[WorkerInfo]) -> list[tuple[WorkerInfo, Task]]:
+    def next_tasks(self, idle: Sequence[WorkerInfo], ahead: Sequence[WorkerInfo] = ()) -> list[tuple[WorkerInfo, Task]]:
         """Return the next moves to search."""
         workers = iter(idle)
         tasks = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
@@ -212,7 +212,9 @@ class Session:
         salt = hash((next(self.executor.numbers.epochs), request.contempt)) if request.contempt else 0
         rules = PositionRules(self.referee, request.contempt, lambda key: self.executor.known_move(key ^ salt))
         root = Root(words_of(position), self.referee.facts(position).key, rules.expand, request.contempt, salt)
-        return STRATEGIES[strategy](root, self.executor.numbers.task_ids, request.settings)
+        grain_s = max(request.settings.grain_s, self.executor.least_grain_s)
+        settings = replace(request.settings, grain_s=grain_s)
+        return STRATEGIES[strategy](root, self.executor.numbers.task_ids, settings)
 
     def _line_texts(self, result: SearchResult) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(self.referee.line_texts(result.position, item.line)) for item in result.iterations)

@@ -106,6 +106,8 @@ class SimulatedExecutor:
         As for `Searcher`.
     """
 
+    least_grain_s = 0.0
+    prefetch = 1
     is_simulated = True
 
     def __init__(

@@ -38,8 +38,11 @@ class Splitter(Protocol):
     def start(self, depth: int, window: Window, epoch: int, workers: int) -> None:
         """Begin a search of the root to a depth with a window; whatever belongs to older epochs is moot."""
 
-    def next_tasks(self, idle: Sequence[WorkerInfo]) -> list[tuple[WorkerInfo, Task]]:
-        """Return tasks for idle workers, at most one each; fewer where there is nothing useful to do."""
+    def next_tasks(self, idle: Sequence[WorkerInfo], ahead: Sequence[WorkerInfo] = ()) -> list[tuple[WorkerInfo, Task]]:
+        """Return tasks for idle workers, at most one each; fewer where there is nothing useful to do.
+
+        Workers of `ahead` have a task and may get a second one, which waits at theirs while its answer travels.
+        """
 
     def on_result(self, result: TaskResult) -> None:
         """Take a result of this epoch, finished or not; others are ignored."""
