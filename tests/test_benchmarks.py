@@ -1,0 +1,27 @@
+"""The benchmarks run, and do the work that they say; how fast is nobody's business here."""
+
+from __future__ import annotations
+
+from benchmarks.bench_splitter import measure as measure_splitter
+from benchmarks.bench_table import measure as measure_table
+from benchmarks.bench_yardstick import perft_speed, search_speed
+
+
+def test_the_splitter_takes_results_in() -> None:
+    for workers in (1, 40):
+        speed = measure_splitter(workers, 300)
+        assert speed.events == 300
+        assert speed.events_per_s > 0
+
+
+def test_the_yardsticks_twin_counts_right() -> None:
+    assert perft_speed(6)[0] == 117_649
+    nodes, rate = search_speed(1, 8)
+    assert nodes > 1_000
+    assert rate > 0
+
+
+def test_the_table_is_measured() -> None:
+    speed = measure_table(1, 1)
+    assert speed.stores_per_s > 0
+    assert speed.probes_per_s > 0
