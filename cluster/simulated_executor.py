@@ -73,6 +73,8 @@ class _Simulated:
     result: TaskResult | None = None
     failure: BaseException | None = None
     nodes_seen: int = 0
+    free_s: float = 0.0
+    """When its last task ended."""
     is_closing: bool = False
     thread: threading.Thread | None = None
 
@@ -128,7 +130,8 @@ class SimulatedExecutor:
         self._salt = variant_salt(flags)
         self._now_s = 0.0
         self._order = itertools.count()
-        self._events: list[tuple[float, int, str, int, TaskResult | None]] = []
+        self._events: list[tuple[float, int, int, Task | TaskResult | None]] = []
+        """(time, order among equals, worker, what): a task or a result that arrives, or None for a worker's turn."""
         self._worker_of: dict[int, int] = {}
         self._stop_epoch = 0
         self._is_closed = False
@@ -155,8 +158,7 @@ class SimulatedExecutor:
         for task in tasks:
             self._now_s += self.model.master_s
             self._worker_of[task.task_id] = worker
-            self._workers[worker].inbox.append(task)
-            self._schedule(self._now_s + self.model.latency_s, "start", worker)
+            self._schedule(self._now_s + self.model.latency_s, worker, task)
 
     def poll(self, timeout_s: float) -> list[Event]:
         """Let virtual time pass until a result has reached the master, or so many virtual seconds are over."""
@@ -164,12 +166,18 @@ class SimulatedExecutor:
         while self._events:
             if self._events[0][0] > deadline_s:
                 break
-            time_s, _, kind, number, result = heapq.heappop(self._events)
-            if kind == "arrive" and result is not None:
+            time_s, _, number, payload = heapq.heappop(self._events)
+            worker = self._workers[number]
+            if isinstance(payload, TaskResult):
                 self._now_s = max(self._now_s, time_s) + self.model.master_s
-                self._worker_of.pop(result.task_id, None)
-                return [ResultEvent(number, result)]
-            self._advance(self._workers[number], time_s)
+                self._worker_of.pop(payload.task_id, None)
+                return [ResultEvent(number, payload)]
+            if payload is None:
+                self._advance(worker, time_s)
+                continue
+            worker.inbox.append(payload)
+            if worker.task is None and len(worker.inbox) == 1:
+                self._schedule(max(time_s, worker.free_s), number)
         self._now_s = max(self._now_s, deadline_s)
         return []
 
@@ -229,8 +237,8 @@ class SimulatedExecutor:
         worker.thread.start()
         return worker
 
-    def _schedule(self, time_s: float, kind: str, number: int, result: TaskResult | None = None) -> None:
-        heapq.heappush(self._events, (time_s, next(self._order), kind, number, result))
+    def _schedule(self, time_s: float, number: int, payload: Task | TaskResult | None = None) -> None:
+        heapq.heappush(self._events, (time_s, next(self._order), number, payload))
 
     def _send(self, task_id: int, bound: int | None) -> None:
         number = self._worker_of.get(task_id)
@@ -239,10 +247,8 @@ class SimulatedExecutor:
             self._workers[number].messages.append(message)
 
     def _advance(self, worker: _Simulated, time_s: float) -> None:
-        """Let a worker run one step of its task, or take the next one."""
+        """Let a worker run one step of its task, or of the next one; it has one turn at a time in the heap."""
         if worker.task is None:
-            if not worker.inbox:
-                return
             worker.task, worker.nodes_seen = worker.inbox.popleft(), 0
         self._deliver(worker, time_s)
         # Only this worker's thread runs until it gives its turn back.
@@ -255,15 +261,15 @@ class SimulatedExecutor:
             nodes = controls.progress(worker.info.worker % self.model.workers_a_machine)
             time_s += max(1, nodes - worker.nodes_seen) / self.model.node_rate
             worker.nodes_seen = nodes
-            self._schedule(time_s, "step", worker.info.worker)
+            self._schedule(time_s, worker.info.worker)
             return
         total = result.statistics.nodes
         time_s += max(0, total - worker.nodes_seen) / self.model.node_rate
         result = result._replace(elapsed_s=total / self.model.node_rate)
-        worker.task = worker.result = None
-        self._schedule(time_s + self.model.latency_s, "arrive", worker.info.worker, result)
+        worker.task, worker.result, worker.free_s = None, None, time_s
+        self._schedule(time_s + self.model.latency_s, worker.info.worker, result)
         if worker.inbox:
-            self._schedule(time_s, "start", worker.info.worker)
+            self._schedule(time_s, worker.info.worker)
 
     def _deliver(self, worker: _Simulated, time_s: float) -> None:
         """Write the control words that have arrived by now."""

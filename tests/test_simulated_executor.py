@@ -64,6 +64,15 @@ def test_more_workers_take_less_virtual_time(connect_four: Game) -> None:
     assert times_s[1] < 0.6 * times_s[0]
 
 
+@pytest.mark.parametrize("strategy", ["root", "dynamic"])
+def test_no_worker_searches_more_than_time_allows(connect_four: Game, strategy: str) -> None:
+    report = run(connect_four, "2267", 13, 5, strategy, Flags())
+    assert len(report.overheads.busy_s) == 5
+    assert max(report.overheads.busy_s) <= report.result.time_s * 1.001
+    nodes = report.result.statistics.nodes
+    assert sum(report.overheads.busy_s) == pytest.approx(nodes / SLOW.node_rate, rel=1e-6)
+
+
 def test_the_time_limit_is_in_virtual_seconds(connect_four: Game) -> None:
     result = run(connect_four, "", 40, 3, "dynamic", Flags(), time_s=2.0).result
     assert 2.0 <= result.time_s < 2.3
