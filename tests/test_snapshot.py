@@ -15,7 +15,7 @@ import msgpack
 import numpy as np
 import pytest
 
-from tt_store import snapshot
+from tt_store import bulk, snapshot
 from tt_store.errors import TableError
 from tt_store.layout import BOUND_EXACT, BUCKET_BYTES, BUCKET_ENTRIES, BYTES_PER_MB, Entry, pack, unpack
 from tt_store.segment import Segment
@@ -77,6 +77,7 @@ def depths_by_bucket(entries: dict[int, int], buckets: int) -> dict[int, list[in
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make small tables go through several blocks; 28 entries do not divide anything evenly."""
+    monkeypatch.setattr(bulk, "BLOCK_ENTRIES", 28)
     monkeypatch.setattr(snapshot, "BLOCK_ENTRIES", 28)
 
 
@@ -114,6 +115,7 @@ def test_round_trip_with_another_geometry(buckets: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block_entries", [4, 28, 1000])
 def test_deeper_entries_of_the_table_stay(block_entries: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "BLOCK_ENTRIES", block_entries)
     monkeypatch.setattr(snapshot, "BLOCK_ENTRIES", block_entries)
     path = tmp_path / "a.snapshot"
     with Segment.private(buckets_mb(50)) as old, Segment.private(buckets_mb(50)) as new:
@@ -186,7 +188,7 @@ def test_torn_entries_do_not_travel(tmp_path: Path) -> None:
 def test_bucket_indices_are_multiply_high(buckets: int) -> None:
     generator = random.Random(buckets)
     keys = [0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1, *(generator.getrandbits(64) for _ in range(500))]
-    indices = snapshot.bucket_indices(np.array(keys, dtype=np.uint64), buckets)
+    indices = bulk.bucket_indices(np.array(keys, dtype=np.uint64), buckets)
     assert indices.tolist() == [key * buckets >> 64 for key in keys]
 
 

@@ -27,17 +27,13 @@ from typing import BinaryIO
 
 import msgpack
 import numpy as np
-import numpy.typing as npt
 
+from tt_store.bulk import BLOCK_ENTRIES, DATA, Words, gather, merge, table_words
 from tt_store.errors import TableError
 from tt_store.layout import (
-    BUCKET_ENTRIES,
-    DEPTH_MASK,
-    DEPTH_SHIFT,
     ENTRY_BYTES,
     GENERATION_MASK,
     GENERATION_SHIFT,
-    WORD_BYTES,
 )
 from tt_store.segment import Segment
 
@@ -48,16 +44,8 @@ HEADER_AREA_BYTES = 4096
 PREFIX_BYTES = 12
 """The magic and the header's length."""
 
-BLOCK_ENTRIES = 1 << 16
-"""Entries in one step: 1 MB of the file, about 12 MB with all that is computed from it."""
-
 CHECKSUM_BYTES = 32
 GAME_BYTES = 256
-
-Words = npt.NDArray[np.uint64]
-_CHECK, _DATA = 0, 1  # The words of an entry in a table.
-_HALF_BITS = np.uint64(32)
-_HALF_MASK = np.uint64(0xFFFF_FFFF)
 
 
 @dataclass(frozen=True)
@@ -137,40 +125,15 @@ def load(segment: Segment, path: Path, *, game: str) -> int:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # Does not hang on a named pipe.
         with open(descriptor, "rb") as file:
             header = _verify(file, path, game)
-            table, generation = _table_words(segment), _generation(segment)
+            table, generation = table_words(segment), _generation(segment)
             file.seek(HEADER_AREA_BYTES)
             written = 0
             for entries in _blocks(file, header.count, path):
                 _move_generation(entries, generation - header.generation)
-                written += _merge(table, entries)
+                written += merge(table, entries)
             return written
     except OSError as error:
         raise TableError(f"cannot read the snapshot {path}: {error.strerror}") from error
-
-
-def bucket_indices(keys: Words, buckets: int) -> Words:
-    """Return the bucket of each key: the high word of ``key * buckets``, as the compiled `multiply_high` has it.
-
-    Parameters
-    ----------
-    keys
-        ``[N]`` hashes.
-    buckets
-        Number of buckets, at least 1.
-    """
-    few, many = np.uint64(buckets & 0xFFFF_FFFF), np.uint64(buckets >> 32)
-    low, high = keys & _HALF_MASK, keys >> _HALF_BITS
-    high_few, low_many = high * few, low * many
-    carry = (low * few >> _HALF_BITS) + (high_few & _HALF_MASK) + (low_many & _HALF_MASK)
-    indices: Words = high * many + (high_few >> _HALF_BITS) + (low_many >> _HALF_BITS) + (carry >> _HALF_BITS)
-    return indices
-
-
-def _table_words(segment: Segment) -> Words:
-    """Return the table as ``[buckets, 4, 2]`` words: by address, as an exported pointer would block `close`."""
-    memory = (ctypes.c_uint64 * (segment.size_bytes // WORD_BYTES)).from_address(segment.table_address)
-    words: Words = np.ctypeslib.as_array(memory)
-    return words.reshape(segment.buckets, BUCKET_ENTRIES, 2)
 
 
 def _generation(segment: Segment) -> int:
@@ -186,7 +149,7 @@ def _write(file: BinaryIO, segment: Segment, game: str) -> int:
     file.write(bytes(HEADER_AREA_BYTES))
     digest = hashlib.blake2b(digest_size=CHECKSUM_BYTES)
     count = 0
-    for entries in _gather(_table_words(segment)):
+    for entries in gather(table_words(segment)):
         block = entries.astype("<u8").tobytes()
         digest.update(block)
         file.write(block)
@@ -196,19 +159,6 @@ def _write(file: BinaryIO, segment: Segment, game: str) -> int:
     file.seek(0)
     file.write(_pack_header(header, digest.digest()))
     return count
-
-
-def _gather(table: Words) -> Iterator[Words]:
-    """Yield the entries of a table as blocks of ``[N, 2]`` keys and data."""
-    step = BLOCK_ENTRIES // BUCKET_ENTRIES
-    for first in range(0, len(table), step):
-        # Race: others write meanwhile. What is judged below is this copy, and an entry that was torn in it has a
-        # key that almost never belongs to its bucket.
-        slots = table[first : first + step].copy()
-        keys = slots[..., _CHECK] ^ slots[..., _DATA]
-        own_index = np.arange(first, first + len(slots), dtype=np.uint64)[:, np.newaxis]
-        whole = (slots[..., _DATA] != 0) & (bucket_indices(keys, len(table)) == own_index)
-        yield np.stack((keys[whole], slots[..., _DATA][whole]), axis=1)
 
 
 def _verify(file: BinaryIO, path: Path, game: str) -> _Header:
@@ -281,36 +231,6 @@ def _blocks(file: BinaryIO, count: int, path: Path) -> Iterator[Words]:
 
 def _move_generation(entries: Words, shift: int) -> None:
     mask, position = np.uint64(GENERATION_MASK), np.uint64(GENERATION_SHIFT)
-    data = entries[:, _DATA]
+    data = entries[:, DATA]
     moved = ((data >> position) + np.uint64(shift & GENERATION_MASK)) & mask
-    entries[:, _DATA] = data & ~(mask << position) | moved << position
-
-
-def _merge(table: Words, entries: Words) -> int:
-    """Put ``[N, 2]`` keys and data into their buckets, the deepest four of each; return how many were written."""
-    touched, new_owner = np.unique(bucket_indices(entries[:, 0], len(table)), return_inverse=True)
-    present = table[touched]
-    old_owner, old_slot = np.nonzero(present[..., _DATA])
-    old = present[old_owner, old_slot]
-    owner = np.concatenate((new_owner, old_owner))
-    key = np.concatenate((entries[:, 0], old[:, _CHECK] ^ old[:, _DATA]))
-    data = np.concatenate((entries[:, _DATA], old[:, _DATA]))
-    shallowness = DEPTH_MASK - (data >> np.uint64(DEPTH_SHIFT) & np.uint64(DEPTH_MASK)).astype(np.int64)
-
-    # Step 1. Of entries with one key keep the deepest; the sort is stable, so a new one wins a tie.
-    order = np.lexsort((shallowness, key))
-    is_first = np.ones(len(order), dtype=np.bool_)
-    is_first[1:] = key[order[1:]] != key[order[:-1]]
-    order = order[is_first]
-
-    # Step 2. Of the entries of a bucket keep the deepest four.
-    order = order[np.lexsort((shallowness[order], owner[order]))]
-    rank = np.arange(len(order)) - np.searchsorted(owner[order], owner[order])
-    order, rank = order[rank < BUCKET_ENTRIES], rank[rank < BUCKET_ENTRIES]
-
-    # Step 3. Write whole buckets. Race: a reader meets old and new words mixed; its check then fails.
-    present[:] = 0
-    present[owner[order], rank, _CHECK] = key[order] ^ data[order]
-    present[owner[order], rank, _DATA] = data[order]
-    table[touched] = present
-    return int(np.count_nonzero(order < len(entries)))
+    entries[:, DATA] = data & ~(mask << position) | moved << position
