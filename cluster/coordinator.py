@@ -126,6 +126,7 @@ class Coordinator:
         self._since_s: dict[int, float] = {}
         self._assigned_s = self._splitter_s = 0.0
         self._wasted_nodes = 0
+        self._exchanged_before = executor.exchanged_entries
         self._tasks = self._aborted = 0
 
     def __call__(self, depth: int, window: Window) -> RootResult:
@@ -179,6 +180,7 @@ class Coordinator:
             aborted_tasks=self._aborted,
             wasted_nodes=self._wasted_nodes,
             splitter_s=self._splitter_s,
+            exchanged_entries=self._executor.exchanged_entries - self._exchanged_before,
             busy_s=tuple(self._busy_s[worker] for worker in sorted(self._busy_s)),
         )
 

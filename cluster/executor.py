@@ -62,6 +62,8 @@ class Executor(Protocol):
     """A task that is shorter than this costs more to carry than it is worth to split."""
     prefetch: int
     """How many tasks may wait at a worker behind the one that runs."""
+    exchanged_entries: int
+    """How many entries of tables have gone to other machines so far."""
     is_simulated: bool
     """Whether its time is virtual: whoever polls keeps the time limit then."""
 
@@ -136,6 +138,7 @@ class _OneMachine:
     MACHINE = "this"
     least_grain_s = 0.0
     prefetch = 0
+    exchanged_entries = 0
     is_simulated = False
 
     def __init__(self, game: Game, workers: int, table_mb: float, flags: Flags, notice: Callable[[str], None]) -> None:

@@ -31,6 +31,7 @@ from search.referee import Referee, print_notice
 from search.rules import Game, RulesError
 from search.searcher import variant_salt
 from tt_store.errors import RootsplitError, RunFailedError, TableError
+from tt_store.exchange import entries_in
 from tt_store.layout import BYTES_PER_MB, NO_MOVE
 from tt_store.memory import default_directory, free_bytes, why_not_created
 from tt_store.reclaim import reclaim
@@ -47,6 +48,8 @@ _START_S = 180.0
 _ANSWER_S = 60.0
 """For the transfer of an answer that is ready."""
 _CLOSE_S = 10.0
+_EXCHANGE_S = 0.1
+"""Between two batches of entries from a machine: at most 0.3 MB/s to each of the others."""
 _RESPAWNS = 3
 """How often one worker is replaced before its core is given up."""
 
@@ -127,6 +130,9 @@ class RayExecutor:
         self._table_mb = table_mb
         self._referee, self._salt = Referee(game, notice), variant_salt(flags)
         self._machines: list[_Machine] = []
+        self._batches: dict[Any, _Machine] = {}
+        self._next_exchange_s = 0.0
+        self.exchanged_entries = 0
         self._members: dict[int, _Member] = {}
         self._calls: dict[Any, int] = {}
         self._worker_of: dict[int, int] = {}
@@ -172,6 +178,7 @@ class RayExecutor:
 
     def poll(self, timeout_s: float) -> list[Event]:
         """Wait for calls that have been answered, or whose worker has died."""
+        self._exchange()
         if not self._calls:
             time.sleep(min(timeout_s, 0.01))
             return []
@@ -260,6 +267,31 @@ class RayExecutor:
             .options(scheduling_strategy=strategy)
             .remote(self._game_name, self._flags, machine.path, slot)
         )
+
+    def _exchange(self) -> None:
+        """Pass batches of deep entries on, from each machine to all the others, at a bounded rate, without waiting."""
+        if len(self._machines) < 2 or self.now_s() < self._next_exchange_s:
+            return
+        self._next_exchange_s = self.now_s() + _EXCHANGE_S
+        ready, _ = (
+            ray.wait(list(self._batches), num_returns=len(self._batches), timeout=0) if self._batches else ([], [])
+        )
+        for call in ready:
+            sender = self._batches.pop(call)
+            try:
+                message = ray.get(call, timeout=_ANSWER_S)
+            except RayError as error:
+                # The machine's workers will show that it is lost; here only entries are.
+                logging.getLogger("rootsplit").info("no entries from %s: %s", sender.node_id, error)
+                continue
+            for machine in self._machines if message else ():
+                if machine is not sender:
+                    machine.agent.deliver.remote(message)
+                    self.exchanged_entries += entries_in(message)
+        waiting = list(self._batches.values())
+        for machine in self._machines:
+            if machine not in waiting:
+                self._batches[machine.agent.collect.remote()] = machine
 
     def _answer(self, call: Any) -> list[Event]:
         """Turn an answered call into events; a dead worker is replaced, within a budget."""

@@ -25,6 +25,8 @@ class Overheads:
     """Nodes of those; the table remembers a part of their work."""
     splitter_s: float
     """Real seconds that the splitter itself took."""
+    exchanged_entries: int
+    """Entries of tables that went to other machines."""
     busy_s: tuple[float, ...]
     """Seconds that each worker searched."""
 
@@ -103,6 +105,7 @@ class SearchReport:
                 "aborted_tasks": self.overheads.aborted_tasks,
                 "wasted_nodes": self.overheads.wasted_nodes,
                 "splitter_s": self.overheads.splitter_s,
+                "exchanged_entries": self.overheads.exchanged_entries,
                 "busy_s": list(self.overheads.busy_s),
             },
         }

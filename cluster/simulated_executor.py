@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -29,6 +30,7 @@ from search.rules import Game
 from search.searcher import Searcher, variant_salt
 from search.turns import Turns
 from tt_store.errors import RunFailedError
+from tt_store.exchange import Outbox, deliver
 from tt_store.layout import NO_MOVE
 from tt_store.segment import Segment
 
@@ -48,6 +50,8 @@ class ClusterModel:
     step_s: float = 0.001
     """How long a worker runs before others get their turn: what a table shows is this exact."""
     workers_a_machine: int = WORKERS_A_MACHINE
+    exchange_s: float = 0.1
+    """Between two batches of deep entries from a machine to all the others; 0 for none."""
 
 
 class _Message(NamedTuple):
@@ -129,9 +133,14 @@ class SimulatedExecutor:
         self._controls = [Controls(segment.control_address) for segment in self._segments]
         self._salt = variant_salt(flags)
         self._now_s = 0.0
+        self.exchanged_entries = 0
+        self._outboxes = [Outbox(segment) for segment in self._segments]
+        travels = machines > 1 and model.exchange_s > 0
+        self._next_exchange_s = model.exchange_s if travels else math.inf
         self._order = itertools.count()
-        self._events: list[tuple[float, int, int, Task | TaskResult | None]] = []
-        """(time, order among equals, worker, what): a task or a result that arrives, or None for a worker's turn."""
+        self._events: list[tuple[float, int, int, Task | TaskResult | bytes | None]] = []
+        """(time, order among equals, worker or machine, what): a task, a result or a batch of entries arrives, or, with
+        None, a worker has its turn."""
         self._worker_of: dict[int, int] = {}
         self._stop_epoch = 0
         self._is_closed = False
@@ -166,7 +175,12 @@ class SimulatedExecutor:
         while self._events:
             if self._events[0][0] > deadline_s:
                 break
+            if self._events[0][0] >= self._next_exchange_s:
+                self._exchange(self._events[0][0])
             time_s, _, number, payload = heapq.heappop(self._events)
+            if isinstance(payload, bytes):
+                self.exchanged_entries += deliver(self._segments[number], payload)
+                continue
             worker = self._workers[number]
             if isinstance(payload, TaskResult):
                 self._now_s = max(self._now_s, time_s) + self.model.master_s
@@ -237,8 +251,18 @@ class SimulatedExecutor:
         worker.thread.start()
         return worker
 
-    def _schedule(self, time_s: float, number: int, payload: Task | TaskResult | None = None) -> None:
+    def _schedule(self, time_s: float, number: int, payload: Task | TaskResult | bytes | None = None) -> None:
         heapq.heappush(self._events, (time_s, next(self._order), number, payload))
+
+    def _exchange(self, time_s: float) -> None:
+        """Have each machine send a batch of deep entries to all the others."""
+        self._next_exchange_s = time_s + self.model.exchange_s
+        for sender, outbox in enumerate(self._outboxes):
+            message = outbox.collect()
+            if message:
+                for receiver in range(len(self._segments)):
+                    if receiver != sender:
+                        self._schedule(time_s + self.model.latency_s, receiver, message)
 
     def _send(self, task_id: int, bound: int | None) -> None:
         number = self._worker_of.get(task_id)

@@ -19,7 +19,7 @@ class SplitSettings:
     """A task ends unfinished after so many grains, and its node is split."""
     prefix_s: float = 0.1
     """An iteration expected to be shorter than this is one task."""
-    least_depth: int = 3
+    least_depth: int = 2
     """Nodes of less depth are never split."""
     collapse_grains: float = 0.7
     """Inner nodes expected to be smaller than this become leaves again at the next iteration."""

@@ -19,6 +19,7 @@ from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags, Pruning
 from search.rules import load_game
 from search.searcher import Searcher
+from tt_store.exchange import Outbox, deliver
 from tt_store.reclaim import reclaim
 from tt_store.segment import Segment
 
@@ -79,6 +80,7 @@ class NodeAgent:
         reclaim()
         self._segment = Segment.create(table_mb, control_words=CONTROL_WORDS, label=label)
         self._controls = Controls(self._segment.control_address)
+        self._outbox = Outbox(self._segment)
         self._closing = threading.Event()
         threading.Thread(target=self._beat, name="rootsplit-heartbeat", daemon=True).start()
         try:
@@ -103,6 +105,14 @@ class NodeAgent:
     def begin_search(self) -> None:
         """Advance the table's generation."""
         self._segment.advance_generation()
+
+    def collect(self) -> bytes:
+        """Return the next batch of deep entries for other machines."""
+        return self._outbox.collect()
+
+    def deliver(self, message: bytes) -> int:
+        """Take a batch of another machine's entries; returns how many there were. A damaged one is refused."""
+        return deliver(self._segment, message)
 
     def hashfull(self) -> float:
         """Return the share of the table that is in use."""

@@ -46,6 +46,7 @@ true = search(game, game.parse("4453"), Limits(depth=14), flags=EXACT)
 nodes.shutdown()
 print(json.dumps({
     "true": true.score,
+    "exchanged": reports[1].overheads.exchanged_entries,
     "scores": [report.result.score for report in reports],
     "machines": [report.machines for report in reports],
     "workers": [report.workers for report in reports],
@@ -73,5 +74,6 @@ def test_two_machines_have_a_table_each_and_one_answer() -> None:
     row = json.loads(run.stdout.strip().splitlines()[-1])
     assert row["scores"] == [row["true"], row["true"]]
     assert row["machines"] == row["workers"] == row["busy"] == [2, 2]
+    assert row["exchanged"] > 0
     assert row["tables"] >= 2
     assert set(default_directory().glob("rootsplit-*")) <= before

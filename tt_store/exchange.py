@@ -132,6 +132,11 @@ def unpack(message: bytes) -> Words:
     return entries
 
 
+def entries_in(message: bytes) -> int:
+    """Return how many entries a message of ours holds, by its length."""
+    return max(0, len(message) - HEADER_BYTES) // ENTRY_BYTES
+
+
 def _checksum(body: bytes) -> bytes:
     return hashlib.blake2b(body, digest_size=CHECKSUM_BYTES).digest()
 
