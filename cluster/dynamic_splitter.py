@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 
 from cluster.demands import NOTHING, Demand, demands
@@ -54,7 +55,7 @@ class DynamicSplitter:
         self._scores: list[int] = []
         self._rate = settings.first_rate
         self._measured_nodes = self._measured_s = 0.0
-        self._last_nodes = 0
+        self._totals: list[int] = []
         self._growth = settings.first_growth
         self.speculative_nodes = 0
         """Nodes of tasks whose result came to nothing."""
@@ -91,9 +92,10 @@ class DynamicSplitter:
         root = self.tree.root
         if self._depth:
             nodes = root.spent
-            if self._last_nodes:
-                self._growth = min(8.0, max(1.2, nodes / self._last_nodes))
-            self._last_nodes = nodes
+            self._totals.append(max(1, nodes))
+            if len(self._totals) > 2:
+                # Over two iterations: odd and even depths differ in cost as they do in score.
+                self._growth = min(8.0, max(1.2, math.sqrt(self._totals[-1] / self._totals[-3])))
             self._scores.append(root.lo)
             grain = self._grain_nodes(nodes * self._growth)
             self.tree.start_iteration(depth, self._growth, self.settings.collapse_grains * grain)
