@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import logging
 import os
@@ -25,11 +26,11 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from cluster.executor import Event, Numbers, ResultEvent, WorkerJoined, WorkerLost
 from cluster.records import Task, WorkerInfo, pack_tasks, unpack_results
 from cluster.worker import NodeAgent, Worker
-from search.controls import ABORT_BOUND, MAX_WORKERS, Controls
+from search.controls import ABORT_BOUND, CONTROL_WORDS, MAX_WORKERS, Controls
 from search.flags import Flags
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError
-from search.searcher import variant_salt
+from search.searcher import Searcher, variant_salt
 from tt_store.errors import RootsplitError, RunFailedError, TableError
 from tt_store.exchange import entries_in
 from tt_store.layout import BYTES_PER_MB, NO_MOVE
@@ -48,6 +49,7 @@ _START_S = 180.0
 _ANSWER_S = 60.0
 """For the transfer of an answer that is ready."""
 _CLOSE_S = 10.0
+_SMALLEST_MB = 0.01
 _EXCHANGE_S = 0.1
 """Between two batches of entries from a machine: at most 0.3 MB/s to each of the others."""
 _RESPAWNS = 3
@@ -142,6 +144,7 @@ class RayExecutor:
         reclaim()
         if self._is_private:
             _check_room(table_mb)
+            _compile_here(game, flags, notice)
         _connect(address, workers)
         try:
             self._start(workers)
@@ -359,6 +362,13 @@ def _near_segment(path: str) -> Segment | None:
         return Segment.attach(Path(path))
     except TableError:
         return None
+
+
+def _compile_here(game: Game, flags: Flags, notice: Callable[[str], None]) -> None:
+    """Compile the kernel before this machine's agent does: an agent's word would reach nobody."""
+    words = (ctypes.c_int64 * CONTROL_WORDS)()
+    with Segment.private(_SMALLEST_MB) as segment:
+        Searcher(game, segment, Controls(ctypes.addressof(words)), flags=flags, notice=notice)
 
 
 def _check_room(table_mb: float) -> None:
