@@ -184,7 +184,8 @@ class Session:
             with stopped_after(None if self.executor.is_simulated else request.limits.time_s, self.stop):
                 result = deepen(root_search, self.referee, position, request.limits, on_iteration, self.executor.now_s)
         except KeyboardInterrupt:
-            root_search.drain()
+            # Not drained: the interrupt may have come between two steps of the books, and what still runs is stale.
+            self.stop()
             raise
         return SearchReport(
             game=self.game,

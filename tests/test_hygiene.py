@@ -28,7 +28,7 @@ COMMAND = [sys.executable, "-m", "cluster.cli"]
 TABLE_MB = 8
 LONG = ["search", "connect_four", "--time", "60", "--workers", "2", "--table", str(TABLE_MB), "--json"]
 ON_RAY = [*LONG, "--address", "local"]
-GONE_S = 10.0
+GONE_S = 75.0
 """All that a driver has started is gone so soon after its end."""
 
 
