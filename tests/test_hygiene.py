@@ -29,7 +29,7 @@ TABLE_MB = 8
 LONG = ["search", "connect_four", "--time", "60", "--workers", "2", "--table", str(TABLE_MB), "--json"]
 ON_RAY = [*LONG, "--address", "local"]
 GONE_S = 75.0
-"""All that a driver has started is gone so soon after its end: Ray's own helpers take a minute if our agent died first."""
+"""All that a driver has started is gone so soon: Ray's own helpers take a minute where our agent died first."""
 
 
 class Driver:
