@@ -57,8 +57,6 @@ class DynamicSplitter:
         self._measured_nodes = self._measured_s = 0.0
         self._totals: list[int] = []
         self._growth = settings.first_growth
-        self.speculative_nodes = 0
-        """Nodes of tasks whose result came to nothing."""
 
     # Root searches
 
@@ -306,7 +304,6 @@ class DynamicSplitter:
         if node is None:
             retired = self._retired.pop(result.task_id, None)
             if retired is not None:
-                self.speculative_nodes += result.statistics.nodes
                 self._spend(retired, result.statistics.nodes)
             return
         self._bounds.pop(result.task_id, None)

@@ -243,10 +243,8 @@ class RayExecutor:
         run = uuid4().hex[:8]
         for node in nodes:
             node_id = node["NodeID"]
-            agent = (
-                cast(Any, NodeAgent)
-                .options(scheduling_strategy=NodeAffinitySchedulingStrategy(node_id, soft=False))
-                .remote(self._game_name, self._flags, self._table_mb, f"{run}{node_id[:8]}", self._is_private)
+            agent = _AGENT.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node_id, soft=False)).remote(
+                self._game_name, self._flags, self._table_mb, f"{run}{node_id[:8]}", self._is_private
             )
             self._machines.append(_Machine(node_id, agent))
         calls = [machine.agent.ready.remote() for machine in self._machines]
@@ -265,11 +263,7 @@ class RayExecutor:
 
     def _spawn(self, machine: _Machine, slot: int) -> Any:
         strategy = NodeAffinitySchedulingStrategy(machine.node_id, soft=False)
-        return (
-            cast(Any, Worker)
-            .options(scheduling_strategy=strategy)
-            .remote(self._game_name, self._flags, machine.path, slot)
-        )
+        return _WORKER.options(scheduling_strategy=strategy).remote(self._game_name, self._flags, machine.path, slot)
 
     def _exchange(self) -> None:
         """Pass batches of deep entries on, from each machine to all the others, at a bounded rate, without waiting."""

@@ -36,7 +36,6 @@ _BOTTOM_ROW = sum(1 << _COLUMN_BITS * column for column in range(WIDTH))
 
 BOTTOM = np.uint64(_BOTTOM_ROW)
 BOARD = np.uint64(_BOTTOM_ROW * _COLUMN)
-TOP_ROW = np.uint64(_BOTTOM_ROW << HEIGHT - 1)
 ODD_ROWS = np.uint64(_BOTTOM_ROW * 0b010101)
 EVEN_ROWS = np.uint64(_BOTTOM_ROW * 0b101010)
 ONE = np.uint64(1)
