@@ -10,16 +10,21 @@ from tt_store.layout import WORD_BYTES
 from tt_store.native import read_int
 
 _game, _flags = jit.binding(__name__)
-moves, play, outcome = _game.moves, _game.play, _game.outcome
+moves, play, outcome, count_moves = _game.moves, _game.play, _game.outcome, _game.count_moves
+COUNTS = _game.has_count
 
 
 @jit.helper
 def count_below(position: Any, depth: int, end: int) -> int:
     """Count the lines of exactly `depth` plies, 1 or more; a game that ends earlier counts none.
 
-    The last ply is counted as moves, not played (bulk counting).
+    The last ply is counted as moves, not played (bulk counting). A game with `count_moves` ends where there are none:
+    perft of chess, as everybody counts it, goes on after a draw by the rules.
     """
-    if outcome(position) != ONGOING:
+    if COUNTS:
+        if depth == 1:
+            return count_moves(position)
+    elif outcome(position) != ONGOING:
         return 0
     last = moves(position, end)
     if depth == 1:

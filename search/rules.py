@@ -20,6 +20,7 @@ Optional names::
     order(position, move)       @helper: a small estimate (|x| < 2^28) of a move for its mover; higher is tried first
     move_slot(position, move)   @helper, with HISTORY_SIZE: 0..HISTORY_SIZE-1; asks for killers and history
     side_to_move(position)      @helper, 0 or 1: needed only if a move may leave the same side to move
+    count_moves(position)       @helper: how many `moves` pushes; perft then asks for no outcome: draws by rule go on
     plies_left(position)        plain: no game from here lasts longer; the search then knows when it is complete
     score_text(position, score, is_solved)  plain: a score in its users' convention
     mirror(position)            plain: a symmetric position of equal value, for tests
@@ -89,6 +90,11 @@ def _one_side(_position: Any) -> int:
     return 0
 
 
+@helper
+def _no_count(_position: Any) -> int:
+    return 0
+
+
 MovesRule = Callable[[Any, int], int]
 PlayRule = Callable[[Any, int], Any]
 PositionRule = Callable[[Any], int]
@@ -121,6 +127,9 @@ class Game:
     """0 by default; see `has_extra_turns`."""
     has_extra_turns: bool
     """Whether a move may leave the same side to move."""
+    count_moves: PositionRule
+    """0 by default; see `has_count`."""
+    has_count: bool
 
     @property
     def label(self) -> str:
@@ -236,6 +245,8 @@ def load_game(name: str) -> Game:
         history_size=int(getattr(module, "HISTORY_SIZE", 0)),
         side_to_move=getattr(module, "side_to_move", _one_side),
         has_extra_turns=hasattr(module, "side_to_move"),
+        count_moves=getattr(module, "count_moves", _no_count),
+        has_count=hasattr(module, "count_moves"),
     )
 
 

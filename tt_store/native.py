@@ -9,6 +9,7 @@ type; words are ``uint64``.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -34,6 +35,7 @@ Integer = Any
 _compile = cast(Any, njit)  # Its type knows only some of its options.
 _WORD = ir.IntType(64)
 _WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
+_CACHE_LINE = 64
 
 
 def helper(function: Function) -> Function:
@@ -133,6 +135,10 @@ def _emit_count_ones(builder: Any, word: Any) -> Any:
     return builder.ctpop(word)
 
 
+def _emit_swap_bytes(builder: Any, word: Any) -> Any:
+    return builder.bswap(word)
+
+
 def _emit_trailing_zeros(builder: Any, word: Any) -> Any:
     return builder.cttz(word, ir.IntType(1)(0))
 
@@ -229,6 +235,14 @@ def trailing_zeros(word: Word) -> int:
     return (word & -word).bit_length() - 1 if word else 64
 
 
+@_primitive(types.uint64, (types.uint64,), _emit_swap_bytes)
+def swap_bytes(word: Word) -> Word:
+    """Return the word with its eight bytes in the reverse order."""
+    import numpy as np
+
+    return np.uint64(int.from_bytes(int(word).to_bytes(8, "little"), "big"))
+
+
 @_primitive(types.int64, (types.uint64,), lambda _builder, word: word)
 def as_int(word: Word) -> int:
     """Take the bits of an unsigned word for a signed integer."""
@@ -255,3 +269,45 @@ def post_semaphore(address: int) -> int:
 def wait_semaphore(address: int) -> int:
     """Wait on the POSIX semaphore at an address; returns 0, or -1 if a signal came first."""
     return int(_libc.sem_wait(ctypes.c_void_p(int(address))))
+
+
+_tables: dict[str, Any] = {}
+"""The memory of each constant table, for the life of the process."""
+
+
+def constant_table(name: str, words: Any) -> Callable[[], int]:
+    """Make an array readable to compiled code, and return a function that returns its address.
+
+    Compiled code refers to it by a linker symbol: a frozen global array would be copied into each function. Call this
+    when a module is imported: a missing symbol would crash code that comes from the disk. The symbol is named by the
+    array's content, so that such code never reads another table.
+
+    Parameters
+    ----------
+    name
+        For whoever reads the machine code.
+    words
+        A NumPy array of 64-bit integers.
+    """
+    content = words.tobytes()
+    symbol = f"rootsplit_{name}_{hashlib.blake2b(content, digest_size=8).hexdigest()}"
+    if symbol not in _tables:
+        _tables[symbol] = ctypes.create_string_buffer(len(content) + _CACHE_LINE)
+    address = -(-ctypes.addressof(_tables[symbol]) // _CACHE_LINE) * _CACHE_LINE
+    ctypes.memmove(address, content, len(content))
+    binding.add_symbol(symbol, address)
+
+    def plain() -> int:
+        return address
+
+    if JIT_DISABLED:
+        return plain
+
+    def generate(_context: Any, builder: Any, _signature: Any, _values: Any) -> Any:
+        table = builder.module.globals.get(symbol) or ir.GlobalVariable(builder.module, ir.IntType(8), symbol)
+        return builder.ptrtoint(table, ir.IntType(64))
+
+    def typed(_typing_context: Any) -> Any:
+        return types.int64(), generate
+
+    return cast(Callable[[], int], intrinsic(typed))
