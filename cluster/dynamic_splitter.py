@@ -7,7 +7,6 @@ siblings' and its parent's demand (`cluster.demands`), and is derived anew where
 from __future__ import annotations
 
 import heapq
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -40,8 +39,7 @@ class DynamicSplitter:
         self._root, self.settings = root, settings
         self.tree = UpperTree(root.as_child(), root.expand)
         self._ids = task_ids
-        self._pushes = itertools.count()
-        self._ready: dict[str | None, list[tuple[float, int, int, int, Node]]] = {}
+        self._ready: dict[str | None, list[tuple[float, int, tuple[int, ...], int, Node]]] = {}
         self._running: dict[int, Node] = {}
         self._retired: dict[int, Node] = {}
         self._parked: list[Node] = []
@@ -166,7 +164,7 @@ class DynamicSplitter:
 
     def _push(self, node: Node) -> None:
         node.version += 1
-        rank = (-node.probability, int(node.role != Role.PV), next(self._pushes), node.version, node)
+        rank = (-node.probability, int(node.role != Role.PV), node.path, node.version, node)
         heapq.heappush(self._ready.setdefault(node.machine, []), rank)
 
     def _abort(self, node: Node) -> None:
@@ -243,7 +241,7 @@ class DynamicSplitter:
             else:
                 self._push(node)
 
-    def _best_heap(self, machine: str) -> list[tuple[float, int, int, int, Node]] | None:
+    def _best_heap(self, machine: str) -> list[tuple[float, int, tuple[int, ...], int, Node]] | None:
         """Return the heap whose first leaf is most probable, the machine's own among equals; stale entries go."""
         best = None
         for owner, heap in self._ready.items():

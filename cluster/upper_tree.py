@@ -67,6 +67,7 @@ class Node:
         "machine",
         "move",
         "parent",
+        "path",
         "ply",
         "position",
         "probability",
@@ -94,6 +95,7 @@ class Node:
         self.estimate, self.spent = 0.0, 0
         self.best_move = child.best_reply
         self.line: tuple[int, ...] = ()
+        self.path: tuple[int, ...] = ()
         self.machine: str | None = parent.machine if parent is not None else None
         self.force = self.is_dirty = False
 
@@ -168,7 +170,8 @@ class UpperTree:
         ]
         children.sort(key=lambda child: child.move != node.best_move)
         node.children = children
-        for child in children:
+        for number, child in enumerate(children):
+            child.path = (*node.path, number)
             known = self._registry.get((child.key, child.depth))
             if known:
                 child.lo, child.hi, child.line = known[0].lo, known[0].hi, known[0].line
@@ -223,6 +226,8 @@ class UpperTree:
                 best = max(node.children, key=Node.low)
                 node.best_move = best.move
                 node.children.sort(key=lambda child: (child is not best, -child.spent))
+                for number, child in enumerate(node.children):
+                    child.path = (*node.path, number)
             if node.spent:
                 node.estimate = node.spent * growth
             node.spent = 0
