@@ -27,6 +27,11 @@ _FASTEST_NODES_PER_S = 100e6
 """No worker searches more."""
 _LEAST_SHARE = 1000
 """A task is not handed out again for fewer nodes than this."""
+_CALLS_WORTH = 10.0
+"""A call's tasks should take so many times as long as the call itself costs; short ones travel in lists."""
+_MOST_A_CALL = 16
+_MEMORY = 0.98
+"""Weight of the past in the mean length of a task."""
 
 
 class Epochs:
@@ -95,6 +100,7 @@ class _Running:
     """A task that is out."""
 
     worker: int
+    call: int
     reserved: int
     submitted_s: float
 
@@ -122,7 +128,9 @@ class Coordinator:
         if executor.is_simulated and limits.time_s is not None:
             self._deadline_s = executor.now_s() + limits.time_s
         self._busy_s: defaultdict[int, float] = defaultdict(float)
-        self._load: Counter[int] = Counter()
+        self._calls: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        """Of each worker the calls that are out, with the number of tasks that each still has."""
+        self._mean_task_s = math.inf
         self._since_s: dict[int, float] = {}
         self._assigned_s = self._splitter_s = 0.0
         self._wasted_nodes = 0
@@ -189,33 +197,44 @@ class Coordinator:
 
     def _hand_out(self) -> None:
         """Give the idle workers what the splitter wants; abort and narrow what runs."""
-        load, workers = self._load, self._executor.workers()
-        idle = [info for info in workers if not load[info.worker]]
-        ahead = [info for info in workers if 0 < load[info.worker] <= self._executor.prefetch]
+        calls, workers = self._calls, self._executor.workers()
+        idle = [info for info in workers if not calls[info.worker]]
+        ahead = [info for info in workers if 0 < len(calls[info.worker]) <= self._executor.prefetch]
         if not self._is_out_of_nodes:
+            further = (idle + ahead) * (self._tasks_a_call() - 1)
             started_s = time.perf_counter()
-            tasks = self._splitter.next_tasks(idle, ahead)
+            tasks = self._splitter.next_tasks(idle, ahead + further)
             self._splitter_s += time.perf_counter() - started_s
-            for number, (info, task) in enumerate(tasks):
-                self._submit(info, task, sharers=len(tasks) - number)
+            self._submit(tasks)
         self._executor.abort(self._splitter.aborts())
         for task_id, bound in self._splitter.bounds():
             self._executor.set_bound(task_id, bound)
 
-    def _submit(self, info: WorkerInfo, task: Task, sharers: int) -> None:
-        reserved = self._pool.take(sharers)
-        if not reserved:
-            # Others hold what is left of the nodes; some may come back.
-            self._splitter.on_lost(task.task_id)
-            self._is_out_of_nodes = not self._running
-            return
-        now_s = self._executor.now_s()
-        self._running[task.task_id] = _Running(info.worker, reserved, now_s)
-        if not self._load[info.worker]:
-            self._since_s[info.worker] = now_s
-        self._load[info.worker] += 1
-        self._tasks += 1
-        self._executor.submit(info.worker, [task._replace(node_limit=min(reserved, task.node_limit))])
+    def _tasks_a_call(self) -> int:
+        """Return how many tasks a call should carry, so that it costs little beside what it carries."""
+        wanted = _CALLS_WORTH * self._executor.call_s / self._mean_task_s
+        return max(1, min(_MOST_A_CALL, round(wanted)))
+
+    def _submit(self, tasks: list[tuple[WorkerInfo, Task]]) -> None:
+        """Send tasks, each worker's as one call, which is known by its first task."""
+        lists: dict[int, list[Task]] = {}
+        for number, (info, task) in enumerate(tasks):
+            reserved = self._pool.take(len(tasks) - number)
+            if not reserved:
+                # Others hold what is left of the nodes; some may come back.
+                self._splitter.on_lost(task.task_id)
+                self._is_out_of_nodes = not self._running
+                continue
+            batch = lists.setdefault(info.worker, [])
+            batch.append(task._replace(node_limit=min(reserved, task.node_limit)))
+            call = batch[0].task_id
+            self._running[task.task_id] = _Running(info.worker, call, reserved, self._executor.now_s())
+        for worker, batch in lists.items():
+            if not self._calls[worker]:
+                self._since_s[worker] = self._executor.now_s()
+            self._calls[worker][batch[0].task_id] = len(batch)
+            self._tasks += len(batch)
+            self._executor.submit(worker, batch)
 
     def _take_in(self) -> bool:
         """Wait for events and feed them to the splitter; returns False if there were none."""
@@ -231,8 +250,11 @@ class Coordinator:
         """Take a task off its worker; returns None if it was not out."""
         running = self._running.pop(task_id, None)
         if running is not None:
-            self._load[running.worker] -= 1
-            if not self._load[running.worker]:
+            calls = self._calls[running.worker]
+            calls[running.call] -= 1
+            if not calls[running.call]:
+                del calls[running.call]
+            if not calls:
                 self._assigned_s += self._executor.now_s() - self._since_s.pop(running.worker)
         return running
 
@@ -241,6 +263,8 @@ class Coordinator:
         if running is None:
             return
         self._busy_s[running.worker] += result.elapsed_s
+        past = result.elapsed_s if math.isinf(self._mean_task_s) else self._mean_task_s
+        self._mean_task_s = max(1e-6, _MEMORY * past + (1 - _MEMORY) * result.elapsed_s)
         self._spent = self._spent.merged(result.statistics)
         self._pool.give_back(running.reserved, result.statistics.nodes)
         started_s = time.perf_counter()

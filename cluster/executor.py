@@ -60,8 +60,10 @@ class Executor(Protocol):
     numbers: Numbers
     least_grain_s: float
     """A task that is shorter than this costs more to carry than it is worth to split."""
+    call_s: float
+    """What a call to a worker costs, whatever it carries: short tasks travel in lists."""
     prefetch: int
-    """How many tasks may wait at a worker behind the one that runs."""
+    """How many calls may wait at a worker behind the one that runs."""
     exchanged_entries: int
     """How many entries of tables have gone to other machines so far."""
     is_simulated: bool
@@ -137,6 +139,7 @@ class _OneMachine:
 
     MACHINE = "this"
     least_grain_s = 0.0
+    call_s = 0.0
     prefetch = 0
     exchanged_entries = 0
     is_simulated = False

@@ -113,6 +113,7 @@ class RayExecutor:
 
     # A task costs one to two milliseconds of processor time here, in all processes together.
     least_grain_s = 0.15
+    call_s = 0.0015
     prefetch = 1
     is_simulated = False
 

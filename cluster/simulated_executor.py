@@ -7,7 +7,7 @@ meets the table of its machine as it stood at that virtual moment, to within one
 threads, about 20 microseconds of real time.
 
 Virtual time: a worker advances by nodes over `node_rate`; a message takes `latency_s` each way; the master is busy for
-`master_s` with each task sent and each result taken in.
+`master_s` with each call sent and each answer taken in, and for `event_s` with each of the tasks and results in them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class ClusterModel:
     latency_s: float = 0.00075
     """One way of a message."""
     master_s: float = 0.00015
-    """Of the master, for each task sent and for each result."""
+    """Of the master, for each call sent and for each answer."""
+    event_s: float = 0.00005
+    """Of the master, for each task and each result: the splitter's own time."""
     step_s: float = 0.001
     """How long a worker runs before others get their turn: what a table shows is this exact."""
     workers_a_machine: int = WORKERS_A_MACHINE
@@ -63,6 +65,21 @@ class _Message(NamedTuple):
     """None to abort."""
 
 
+class _Call(NamedTuple):
+    """Tasks on their way to a worker."""
+
+    tasks: tuple[Task, ...]
+
+
+class _Answer(NamedTuple):
+    """A call's results on their way to the master."""
+
+    results: tuple[TaskResult, ...]
+
+
+_Payload = _Call | _Answer | bytes | None
+
+
 @dataclass
 class _Simulated:
     """One simulated worker."""
@@ -72,6 +89,10 @@ class _Simulated:
     searcher: Searcher
     turns: Turns
     inbox: deque[Task] = field(default_factory=deque)
+    calls: deque[int] = field(default_factory=deque)
+    """The sizes of the calls that have arrived and have not been answered."""
+    results: list[TaskResult] = field(default_factory=list)
+    """Of the first call: they travel together."""
     messages: list[_Message] = field(default_factory=list)
     task: Task | None = None
     result: TaskResult | None = None
@@ -127,6 +148,7 @@ class SimulatedExecutor:
         notice: Callable[[str], None] = print_notice,
     ) -> None:
         self.model = model
+        self.call_s = 2 * model.master_s
         self.numbers = Numbers()
         machines = -(-workers // model.workers_a_machine)
         self._segments = [Segment.private(table_mb, control_words=CONTROL_WORDS) for _ in range(machines)]
@@ -138,9 +160,9 @@ class SimulatedExecutor:
         travels = machines > 1 and model.exchange_s > 0
         self._next_exchange_s = model.exchange_s if travels else math.inf
         self._order = itertools.count()
-        self._events: list[tuple[float, int, int, Task | TaskResult | bytes | None]] = []
-        """(time, order among equals, worker or machine, what): a task, a result or a batch of entries arrives, or, with
-        None, a worker has its turn."""
+        self._events: list[tuple[float, int, int, _Payload]] = []
+        """(time, order among equals, worker or machine, what): a call, its answer or a batch of entries arrives, or,
+        with None, a worker has its turn."""
         self._worker_of: dict[int, int] = {}
         self._stop_epoch = 0
         self._is_closed = False
@@ -163,11 +185,10 @@ class SimulatedExecutor:
             segment.advance_generation()
 
     def submit(self, worker: int, tasks: Sequence[Task]) -> None:
-        """Send tasks to a worker."""
-        for task in tasks:
-            self._now_s += self.model.master_s
-            self._worker_of[task.task_id] = worker
-            self._schedule(self._now_s + self.model.latency_s, worker, task)
+        """Send tasks to a worker as one call."""
+        self._now_s += self.model.master_s + self.model.event_s * len(tasks)
+        self._worker_of.update((task.task_id, worker) for task in tasks)
+        self._schedule(self._now_s + self.model.latency_s, worker, _Call(tuple(tasks)))
 
     def poll(self, timeout_s: float) -> list[Event]:
         """Let virtual time pass until a result has reached the master, or so many virtual seconds are over."""
@@ -182,15 +203,19 @@ class SimulatedExecutor:
                 self.exchanged_entries += deliver(self._segments[number], payload)
                 continue
             worker = self._workers[number]
-            if isinstance(payload, TaskResult):
+            if isinstance(payload, _Answer):
                 self._now_s = max(self._now_s, time_s) + self.model.master_s
-                self._worker_of.pop(payload.task_id, None)
-                return [ResultEvent(number, payload)]
+                self._now_s += self.model.event_s * len(payload.results)
+                for result in payload.results:
+                    self._worker_of.pop(result.task_id, None)
+                return [ResultEvent(number, result) for result in payload.results]
             if payload is None:
                 self._advance(worker, time_s)
                 continue
-            worker.inbox.append(payload)
-            if worker.task is None and len(worker.inbox) == 1:
+            is_waiting = worker.task is None and not worker.inbox
+            worker.inbox.extend(payload.tasks)
+            worker.calls.append(len(payload.tasks))
+            if is_waiting:
                 self._schedule(max(time_s, worker.free_s), number)
         self._now_s = max(self._now_s, deadline_s)
         return []
@@ -251,7 +276,7 @@ class SimulatedExecutor:
         worker.thread.start()
         return worker
 
-    def _schedule(self, time_s: float, number: int, payload: Task | TaskResult | bytes | None = None) -> None:
+    def _schedule(self, time_s: float, number: int, payload: _Payload = None) -> None:
         heapq.heappush(self._events, (time_s, next(self._order), number, payload))
 
     def _exchange(self, time_s: float) -> None:
@@ -291,7 +316,11 @@ class SimulatedExecutor:
         time_s += max(0, total - worker.nodes_seen) / self.model.node_rate
         result = result._replace(elapsed_s=total / self.model.node_rate)
         worker.task, worker.result, worker.free_s = None, None, time_s
-        self._schedule(time_s + self.model.latency_s, worker.info.worker, result)
+        worker.results.append(result)
+        if len(worker.results) == worker.calls[0]:
+            worker.calls.popleft()
+            self._schedule(time_s + self.model.latency_s, worker.info.worker, _Answer(tuple(worker.results)))
+            worker.results.clear()
         if worker.inbox:
             self._schedule(time_s, worker.info.worker)
 
