@@ -28,7 +28,8 @@ _FASTEST_NODES_PER_S = 100e6
 _LEAST_SHARE = 1000
 """A task is not handed out again for fewer nodes than this."""
 _CALLS_WORTH = 10.0
-"""A call's tasks should take so many times as long as the call itself costs; short ones travel in lists."""
+"""A call's tasks should take so many times as long as the call itself costs; short ones travel in lists. Not more: a
+list's results come late. Lists that spared a master of 256 workers cost three times the nodes (simulated)."""
 _MOST_A_CALL = 16
 _MEMORY = 0.98
 """Weight of the past in the mean length of a task."""
