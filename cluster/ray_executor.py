@@ -18,6 +18,8 @@ from uuid import uuid4
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 # Ray would otherwise announce a change of its own defaults on stderr each time.
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+# Nor should the workers of a private Ray be the last ones whom the machine serves (niceness 15).
+os.environ.setdefault("RAY_worker_niceness", "0")
 
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+from benchmarks.bench_cluster import Domain, simulate
 from benchmarks.bench_splitter import measure as measure_splitter
 from benchmarks.bench_table import measure as measure_table
+from benchmarks.bench_workers import geometric_mean, line_of, measure, summary
 from benchmarks.bench_yardstick import perft_speed, search_speed
+
+from cluster.simulated_executor import ClusterModel
 
 
 def test_the_splitter_takes_results_in() -> None:
@@ -25,3 +30,22 @@ def test_the_table_is_measured() -> None:
     speed = measure_table(1, 1)
     assert speed.stores_per_s > 0
     assert speed.probes_per_s > 0
+
+
+def test_two_workers_are_compared_with_one() -> None:
+    row = measure("connect_four", "33", 8, ["threads"], predicts=True)
+    assert row.single.score == row.parallel["threads"].score
+    assert "limit" in line_of(row)
+    assert "1 positions" in summary([row], "threads")
+
+
+def test_the_mean_lies_in_its_interval() -> None:
+    mean, low, high = geometric_mean([1.0, 2.0, 4.0])
+    assert mean == pytest.approx(2.0)
+    assert 1.0 <= low < mean < high <= 4.0
+
+
+def test_clusters_are_simulated() -> None:
+    report = simulate(Domain("connect_four", "33", 8), 4, "dynamic", ClusterModel(node_rate=1e5))
+    assert report.workers == 4
+    assert report.result.depth == 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cluster.dynamic_splitter import DynamicSplitter
 from cluster.executor import Executor, SerialExecutor, ThreadExecutor
 from cluster.report import SearchReport
 from cluster.session import SearchRequest, Session
@@ -79,6 +80,21 @@ def test_one_worker_searches_what_the_sequential_driver_does() -> None:
         report = session.search(SearchRequest("2267", limits=Limits(depth=13), strategy="dynamic"))
     assert report.result.score == sequential.score
     assert report.result.statistics.nodes <= 1.05 * sequential.statistics.nodes
+
+
+def test_split_work_is_done_from_left_to_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a search further left has found helps: one worker at a tree split for sixteen searches hardly more."""
+    split = DynamicSplitter.start
+    monkeypatch.setattr(
+        DynamicSplitter, "start", lambda self, depth, window, epoch, _workers: split(self, depth, window, epoch, 16)
+    )
+    game = load_game("connect_four")
+    sequential = search(game, game.parse("33"), Limits(depth=15), notice=lambda _line: None)
+    executor = SimulatedExecutor(game, 1, 64, model=ClusterModel(node_rate=41_500), notice=lambda _line: None)
+    with Session(game, executor, 64, lambda _line: None) as session:
+        report = session.search(SearchRequest("33", limits=Limits(depth=15), strategy="dynamic"))
+    assert report.overheads.tasks > 1_000
+    assert report.result.statistics.nodes <= 1.2 * sequential.statistics.nodes
 
 
 def test_nodes_of_all_workers_count_for_the_limit() -> None:

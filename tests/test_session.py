@@ -294,7 +294,7 @@ def test_a_finished_game_has_no_move(executor: MakeExecutor, connect_four: Game)
         (SearchRequest("", (), Limits(depth=3), "guess"), "unknown strategy 'guess'.*root, single"),
     ],
 )
-def test_a_bad_askedis_one_sentence(connect_four: Game, asked: SearchRequest, words: str) -> None:
+def test_a_bad_request_is_one_sentence(connect_four: Game, asked: SearchRequest, words: str) -> None:
     with pytest.raises(RulesError, match=words) as caught:
         open_session("connect_four", asked, 1, 1.0, notice=silent)
     assert "\n" not in str(caught.value)
