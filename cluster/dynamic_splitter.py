@@ -7,6 +7,7 @@ siblings' and its parent's demand (`cluster.demands`), and is derived anew where
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -20,6 +21,9 @@ from search.aspiration import FULL_WINDOW, Window
 from search.driver import RootResult
 from search.limits import NO_NODE_LIMIT
 from search.statistics import Statistics
+
+_Ready = tuple[float, int, tuple[int, ...], int, int, Node]
+"""A ready leaf: the most probable first, then PV, then from left to right; the number of the push, the version."""
 
 
 class DynamicSplitter:
@@ -37,9 +41,11 @@ class DynamicSplitter:
 
     def __init__(self, root: Root, task_ids: Iterator[int], settings: SplitSettings = SplitSettings()) -> None:
         self._root, self.settings = root, settings
-        self.tree = UpperTree(root.as_child(), root.expand)
+        self._least_depth = settings.least_depth if root.depth_change is None else settings.least_selective_depth
+        self.tree = UpperTree(root.as_child(), root.expand, root.depth_change)
         self._ids = task_ids
-        self._ready: dict[str | None, list[tuple[float, int, tuple[int, ...], int, Node]]] = {}
+        self._pushes = itertools.count()
+        self._ready: dict[str | None, list[_Ready]] = {}
         self._running: dict[int, Node] = {}
         self._retired: dict[int, Node] = {}
         self._parked: list[Node] = []
@@ -115,6 +121,8 @@ class DynamicSplitter:
     def _refresh(self, node: Node) -> None:
         """Derive what is wanted below a node from its bounds and its own demand."""
         node.is_dirty = False
+        if node.reduction and node.probability and (node.hi <= node.alpha or node.beta - node.alpha > 1):
+            self._deepen(node)
         if node.probability == 0 or node.lo >= node.beta or node.hi <= node.alpha or node.is_exact():
             self._drop(node)
         elif node.children is None:
@@ -143,6 +151,16 @@ class DynamicSplitter:
                 self._abort(current)
             waiting.extend(child for child in current.children or () if child.probability > 0)
 
+    def _deepen(self, node: Node) -> None:
+        """Search a reduced node to its whole depth: its move is as good as was not expected."""
+        if node.task_id is not None:
+            self._abort(node)
+        for child in node.children or ():
+            if child.probability > 0:
+                self._drop(child)
+        node.estimate *= self._growth**node.reduction
+        self.tree.deepen(node)
+
     def _refresh_leaf(self, node: Node) -> None:
         """Keep, narrow or abort a leaf's task; put it on the ready heap if it has none."""
         if node.task_id is not None and node.window is not None:
@@ -164,7 +182,7 @@ class DynamicSplitter:
 
     def _push(self, node: Node) -> None:
         node.version += 1
-        rank = (-node.probability, int(node.role != Role.PV), node.path, node.version, node)
+        rank = (-node.probability, int(node.role != Role.PV), node.path, next(self._pushes), node.version, node)
         heapq.heappush(self._ready.setdefault(node.machine, []), rank)
 
     def _abort(self, node: Node) -> None:
@@ -241,11 +259,11 @@ class DynamicSplitter:
             else:
                 self._push(node)
 
-    def _best_heap(self, machine: str) -> list[tuple[float, int, tuple[int, ...], int, Node]] | None:
+    def _best_heap(self, machine: str) -> list[_Ready] | None:
         """Return the heap whose first leaf is most probable, the machine's own among equals; stale entries go."""
         best = None
         for owner, heap in self._ready.items():
-            while heap and (heap[0][3] != heap[0][-1].version or heap[0][-1].task_id is not None):
+            while heap and (heap[0][-2] != heap[0][-1].version or heap[0][-1].task_id is not None):
                 heapq.heappop(heap)
             if heap:
                 rank = (*heap[0][:2], owner != machine, heap[0][2])
@@ -254,11 +272,18 @@ class DynamicSplitter:
         return None if best is None else best[1]
 
     def _is_too_large(self, node: Node, grain: float) -> bool:
-        if node.depth < self.settings.least_depth or self._workers == 1:
+        if node.depth < self._least_depth or self._workers == 1:
             return False
         if node is self.tree.root:
             return node.force or node.estimate > max(grain, self.settings.prefix_s * self._rate)
+        if self._tries_first(node):
+            return False
         return node.force or node.estimate > (grain / 2 if node.role == Role.PV else grain)
+
+    def _tries_first(self, node: Node) -> bool:
+        """Tell whether a task may still decide a node by what only the kernel does: a null move, say."""
+        is_null = node.beta - node.alpha == 1
+        return self._root.depth_change is not None and node.role == Role.CUT and is_null and not node.was_tried
 
     def _expand(self, node: Node) -> None:
         self.tree.expand(node)
@@ -283,8 +308,11 @@ class DynamicSplitter:
         node.version += 1
         self._running[task_id] = node
         budget = NO_NODE_LIMIT
-        if node.depth >= self.settings.least_depth and self._workers > 1:
+        if node.depth >= self._least_depth and self._workers > 1:
             budget = int(self.settings.budget_grains * grain)
+            if self._tries_first(node):
+                budget = max(budget, int(self.settings.trial_share * node.estimate))
+                node.was_tried = True
             if node is self.tree.root:
                 budget = max(budget, int(self.settings.prefix_s * self._rate))
         return Task(
@@ -311,7 +339,7 @@ class DynamicSplitter:
         if result.best_move:
             node.best_move = result.best_move
         if not result.is_finished:
-            if result.status == at.OUT_OF_NODES and node.depth >= self.settings.least_depth:
+            if result.status == at.OUT_OF_NODES and node.depth >= self._least_depth:
                 node.force = True
                 node.estimate = max(2 * node.estimate, 2.0 * node.spent)
             self._give_back(node)

@@ -33,7 +33,7 @@ class PositionRules:
         self._sees_repetition = sees_repetition
 
     def expand(self, position: tuple[int, ...], ply: int, side: int, history: tuple[int, ...]) -> list[Child]:
-        """Return the children of a position that is not over."""
+        """Return the children of a position that is not over, in the order in which the game would try them."""
         referee = self._referee
         parent = referee.game.position(position)
         parent_facts = referee.facts(parent)
@@ -41,7 +41,8 @@ class PositionRules:
         for move in referee.legal_moves(parent):
             child = referee.play(parent, move)
             facts = referee.facts(child)
-            child_side = 1 - side if referee.changes_side(parent, child) else side
+            is_same_side = referee.game.has_extra_turns and facts.side_to_move == parent_facts.side_to_move
+            child_side = side if is_same_side else 1 - side
             before = referee.history_after(history, parent_facts, facts)
             outcome, key = facts.outcome, facts.table_key
             if self._sees_repetition and not facts.is_over and referee.is_repetition(before, facts.key, ply + 1):
@@ -52,7 +53,9 @@ class PositionRules:
             if is_over:
                 score = final_score(outcome, ply + 1, self._contempt if child_side else -self._contempt)
             reply = NO_MOVE if is_over else self._known_move(key)
-            children.append(Child(move, words_of(child), child_side, key, score, reply, before))
+            rank, gives_check = referee.rank(parent, move, child)
+            children.append(Child(move, words_of(child), child_side, key, score, reply, before, rank, gives_check))
+        children.sort(key=lambda child: -child.rank)
         return children
 
 

@@ -221,7 +221,9 @@ class Session:
             self.executor.flags.sees_repetition,
         )
         key, history = self.referee.facts(position).table_key, self._history(request)
-        root = Root(words_of(position), key, rules.expand, request.contempt, salt, history)
+        is_selective = self.game.is_selective and self.executor.flags.is_selective
+        depth_change = self.referee.depth_change if is_selective else None
+        root = Root(words_of(position), key, rules.expand, request.contempt, salt, history, depth_change)
         grain_s = max(request.settings.grain_s, self.executor.least_grain_s)
         settings = replace(request.settings, grain_s=grain_s)
         return STRATEGIES[strategy](root, self.executor.numbers.task_ids, settings)

@@ -17,10 +17,14 @@ class SplitSettings:
     """An iteration should have at least so many tasks a worker, as far as the grain allows."""
     budget_grains: float = 2.0
     """A task ends unfinished after so many grains, and its node is split."""
+    trial_share: float = 0.3
+    """In a selective search, how much of its estimate a node expected to cut may take before it is split."""
     prefix_s: float = 0.1
     """An iteration expected to be shorter than this is one task."""
     least_depth: int = 2
     """Nodes of less depth are never split."""
+    least_selective_depth: int = 7
+    """Nor are they in a selective search: near the horizon the kernel leaves out more than the splitter knows of."""
     collapse_grains: float = 0.7
     """Inner nodes expected to be smaller than this become leaves again at the next iteration."""
     pv_share: float = 0.5

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from cluster.records import Task, TaskResult, WorkerInfo
-from cluster.upper_tree import Child, Expand
+from cluster.upper_tree import Child, DepthChange, Expand
 from search.aspiration import Window
 from search.driver import RootResult
 
@@ -28,6 +28,8 @@ class Root(NamedTuple):
     salt: int = 0
     history: tuple[int, ...] = ()
     """Hashes of the positions before the root that can come back, the latest last."""
+    depth_change: DepthChange | None = None
+    """What a selective search makes of a move; None where all moves are searched to the same depth."""
 
     def as_child(self) -> Child:
         """Return the root as a position that no move leads to."""

@@ -42,10 +42,15 @@ class Child(NamedTuple):
     """What a table holds for best there; 0 if nothing is known."""
     history: tuple[int, ...] = ()
     """Hashes of the positions before it that can come back, the latest last."""
+    rank: int = 0
+    """What the rules alone say of the move: higher is tried first."""
+    gives_check: bool = False
 
 
 Expand = Callable[[tuple[int, ...], int, int, tuple[int, ...]], list[Child]]
 """(position, ply, side, history) -> its children."""
+DepthChange = Callable[[int, int, int, bool], tuple[int, int]]
+"""(rank, number, depth of the node, gives check) -> plies that are added, and that are left out at first."""
 
 
 class Node:
@@ -60,6 +65,7 @@ class Node:
         "estimate",
         "flips",
         "force",
+        "gives_check",
         "hi",
         "history",
         "is_dirty",
@@ -74,11 +80,14 @@ class Node:
         "ply",
         "position",
         "probability",
+        "rank",
+        "reduction",
         "role",
         "side",
         "spent",
         "task_id",
         "version",
+        "was_tried",
         "window",
     )
 
@@ -99,11 +108,17 @@ class Node:
         self.best_move = child.best_reply
         self.line: tuple[int, ...] = ()
         self.path: tuple[int, ...] = ()
+        self.rank, self.gives_check = child.rank, child.gives_check
+        # How much shallower than its parent asks it is searched at first (late move reductions). As long as it is,
+        # its value is a bound from one side only: a move that looks good is searched again, to the whole depth.
+        self.reduction = 0
         self.machine: str | None = parent.machine if parent is not None else None
-        self.force = self.is_dirty = False
+        self.force = self.is_dirty = self.was_tried = False
 
     def low(self) -> int:
-        """Return the lower bound of the move that leads here, for its mover."""
+        """Return the lower bound of the move that leads here, for its mover; none from a reduced search."""
+        if self.reduction:
+            return -INFINITY
         return -self.hi if self.flips else self.lo
 
     def high(self) -> int:
@@ -116,7 +131,7 @@ class Node:
 
     def is_exact(self) -> bool:
         """Tell whether the value is known."""
-        return self.lo >= self.hi
+        return self.lo >= self.hi and not self.reduction
 
     def reset(self, depth: int) -> None:
         """Forget bounds and demand, for a search to another depth."""
@@ -124,7 +139,7 @@ class Node:
         if not self.is_final:
             self.lo, self.hi = -INFINITY, INFINITY
             self.line = ()
-        self.force = False
+        self.force = self.was_tried = False
         self.clear_demand()
 
     def clear_demand(self) -> None:
@@ -144,11 +159,14 @@ class UpperTree:
         The root's position.
     expand
         The rules.
+    depth_change
+        What a selective search makes of a move; None where all moves are searched to the same depth.
     """
 
-    def __init__(self, root: Child, expand: Expand) -> None:
+    def __init__(self, root: Child, expand: Expand, depth_change: DepthChange | None = None) -> None:
         self.root = Node(root, depth=0, ply=0, parent=None)
-        self._expand = expand
+        self._expand, self._depth_change = expand, depth_change
+        self._depth = 0
         self._registry: dict[tuple[int, int], list[Node]] = {}
         self.contradictions = 0
         """How often two searches of one node disagreed: none in exact-depth mode."""
@@ -173,8 +191,8 @@ class UpperTree:
         ]
         children.sort(key=lambda child: child.move != node.best_move)
         node.children = children
-        for number, child in enumerate(children):
-            child.path = (*node.path, number)
+        self._place(node)
+        for child in children:
             known = self._registry.get((child.key, child.depth))
             if known:
                 child.lo, child.hi, child.line = known[0].lo, known[0].hi, known[0].line
@@ -220,7 +238,7 @@ class UpperTree:
         least_estimate
             Inner nodes that are expected to take fewer nodes become leaves again.
         """
-        self._registry = {}
+        self._registry, self._depth = {}, depth
         waiting = [self.root]
         inner: list[Node] = []
         while waiting:
@@ -229,17 +247,16 @@ class UpperTree:
                 best = max(node.children, key=Node.low)
                 node.best_move = best.move
                 node.children.sort(key=lambda child: (child is not best, -child.spent))
-                for number, child in enumerate(node.children):
-                    child.path = (*node.path, number)
             if node.spent:
                 node.estimate = node.spent * growth
             node.spent = 0
-            node.reset(depth - node.ply)
+            node.reset(depth if node is self.root else node.depth)
             if node.children and node.estimate < least_estimate:
                 node.children = None
             self._register(node)
             # The children's bounds have given the order by now; theirs are reset after their parent's.
             if node.children:
+                self._place(node)
                 inner.append(node)
                 waiting.extend(node.children)
         # Games that are over keep their scores: what follows from those, from the bottom up.
@@ -261,6 +278,29 @@ class UpperTree:
                     break
             node = following
         return tuple(line)
+
+    def deepen(self, node: Node) -> None:
+        """Make a reduced node a leaf of its whole depth: what a shallower search said of it is void."""
+        self._registry[node.key, node.depth].remove(node)
+        node.depth, node.reduction = node.depth + node.reduction, 0
+        node.children, node.line = None, ()
+        node.lo, node.hi = -INFINITY, INFINITY
+        node.force = node.was_tried = False
+        self._register(node)
+
+    def _place(self, node: Node) -> None:
+        """Give the children of a node their places, and the depths that go with them."""
+        for number, child in enumerate(node.children or ()):
+            child.path = (*node.path, number)
+            child.depth, child.reduction = node.depth - 1, 0
+            if self._depth_change is None or child.is_final:
+                continue
+            extension, reduction = self._depth_change(child.rank, number, node.depth, child.gives_check)
+            if child.ply < 2 * self._depth:
+                child.depth += extension
+            if child.flips:
+                child.reduction = max(0, min(reduction, child.depth - 1))
+                child.depth -= child.reduction
 
     def _register(self, node: Node) -> None:
         self._registry.setdefault((node.key, node.depth), []).append(node)

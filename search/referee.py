@@ -133,6 +133,31 @@ class Referee:
             played.append(move)
         return played, position
 
+    def rank(self, position: Any, move: int, child: Any) -> tuple[int, bool]:
+        """Return what the rules alone say of a move: its rank, and whether it gives check."""
+        rank, gives_check = self.rulebook.rank_of(position, move, child)
+        return int(rank), bool(gives_check)
+
+    def depth_change(self, rank: int, number: int, depth: int, gives_check: bool) -> tuple[int, int]:
+        """Return what a selective search makes of a move in a node with a null window.
+
+        Parameters
+        ----------
+        rank, gives_check
+            From `rank`.
+        number
+            How many moves are tried before.
+        depth
+            Of the node.
+
+        Returns
+        -------
+        extension, reduction
+            Plies that are added, and that are left out at first.
+        """
+        extension, reduction = self.rulebook.depth_change(rank, number, depth, int(gives_check))
+        return int(extension), int(reduction)
+
     def known_move(self, segment: Segment, key: int) -> int:
         """Return the move that a table holds for a salted hash (signed), `NO_MOVE` if none; it may be illegal."""
         return unpack(self.rulebook.probe_table(segment.table_address, segment.buckets, key)).move
@@ -153,3 +178,5 @@ class Referee:
         self.rulebook.list_moves(position, self._buffer.ctypes.data)
         self.rulebook.play_move(position, int(self._buffer[0]))
         self.rulebook.probe_table(address, 1, 0)
+        self.rulebook.rank_of(position, int(self._buffer[0]), position)
+        self.rulebook.depth_change(0, 0, 0, 0)

@@ -16,6 +16,11 @@ _moves, _play, _outcome, _key, _evaluate = _game.moves, _game.play, _game.outcom
 _side_to_move, _stuck, _clock = _game.side_to_move, _game.stuck, _game.clock
 _table_key = jit.specialise("search.repetition", _game, _flags).table_key
 _STUCK = _game.has("stuck")
+_order, _is_quiet, _in_check = _game.order, _game.is_quiet, _game.in_check
+_TELLS_QUIET = _game.has("is_quiet")
+_rules = jit.specialise("search.selectivity", _game, _flags)
+_late_reduction, _REDUCES, _EXTENDS = _rules.late_reduction, _rules.REDUCES, _rules.EXTENDS
+_ORDER_WEIGHT = jit.specialise("search.ordering", _game, _flags).ORDER_WEIGHT
 
 
 @jit.cached
@@ -42,6 +47,20 @@ def facts_of(position: Any, room: int) -> tuple[int, int, int, int, int, int]:
     key = _key(position)
     table_key = as_int(_table_key(position, key))
     return result, _evaluate(position), _side_to_move(position), as_int(key), table_key, _clock(position)
+
+
+@jit.cached
+def rank_of(position: Any, move: int, child: Any) -> tuple[int, int]:
+    """Return a move's rank as far as the game's rules give it, and 1 if it gives check."""
+    is_quiet = _TELLS_QUIET and _is_quiet(position, move) == 1
+    return 0 if is_quiet else _order(position, move) * _ORDER_WEIGHT, _in_check(child)
+
+
+@jit.cached
+def depth_change(rank: int, number: int, depth: int, gives_check: int) -> tuple[int, int]:
+    """Return by how much a move is extended, and by how much reduced at first, in a node with a null window."""
+    extension = gives_check if _EXTENDS else 0
+    return extension, _late_reduction(rank, number, depth, 0, 0, gives_check) if _REDUCES else 0
 
 
 @jit.cached

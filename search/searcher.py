@@ -122,14 +122,16 @@ class Searcher:
         if turns is not None:
             self._put(at.YIELD_ADDRESS, turns.yield_address)
             self._put(at.RESUME_ADDRESS, turns.resume_address)
-            self._put(at.STEP_NODES, step_nodes)
+            self._put(at.STEP_NODES, NO_NODE_LIMIT)
         self._variant_salt = variant_salt(flags)
         start = Job(game.parse(""), depth=1)
         if turns is not None:
             turns.resume()
         jit.warm_up(self._kernel, lambda: self._call(start), notice)
         if turns is not None:
+            # The first call had one turn for all of it.
             turns.await_yield()
+            self._put(at.STEP_NODES, step_nodes)
 
     def run(self, job: Job) -> Outcome:
         """Search a job to its end, its limits, or a control word."""
