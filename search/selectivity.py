@@ -15,7 +15,7 @@ import numpy as np
 from search import jit
 from search import workspace as at
 from search.flags import Pruning
-from search.scores import MATE_BOUND
+from search.scores import MATE, MATE_BOUND
 from tt_store.layout import WORD_BYTES
 from tt_store.native import constant_table, read_int, write_int
 
@@ -143,6 +143,12 @@ def is_skipped(
         if depth <= 3 and rank < -4000 * depth:
             return 1
     return 0 if exchange_at_least(position, move, -50 * depth) == 1 else 1
+
+
+@jit.helper
+def asks_for_mate(alpha: int, beta: int, ply: int) -> int:
+    """Return 1 where a window asks for a mate within a few plies, else 0: that is worth a search of the whole depth."""
+    return 1 if min(MATE - alpha, MATE + beta) - ply <= WHOLE_DEPTH + 1 else 0
 
 
 @jit.helper
