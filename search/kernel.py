@@ -173,9 +173,10 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
             passed_key = salted_key(passed, key_of(passed), memory)
             score = -search_node(passed, passed_key, shallow, -beta, -alpha, ply + 1, memory)
             if score >= beta and depth >= VERIFIED_DEPTH:
+                blocked = read_int(memory + at.NULL_PLY)
                 write_int(memory + at.NULL_PLY, ply + max(shallow, 1))
                 score = search_node(position, key, shallow, alpha, beta, ply, memory)
-                write_int(memory + at.NULL_PLY, 0)
+                write_int(memory + at.NULL_PLY, blocked)
             if read_int(memory + at.STATUS) != at.RUNNING:
                 return 0
             if score >= beta:

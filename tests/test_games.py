@@ -60,7 +60,10 @@ def searcher_of(name: str, flags: Flags) -> Searcher:
 
 
 def value_of(name: str, position: Any, depth: int) -> int:
-    return searcher_of(name, NO_TABLE).run(Job(position, depth)).score
+    searcher = searcher_of(name, NO_TABLE)
+    # What a selective search leaves out depends on what it has learnt about moves.
+    searcher.forget()
+    return searcher.run(Job(position, depth)).score
 
 
 class Step(NamedTuple):
