@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from benchmarks.bench_chess_suites import best_moves, mates, speeds
 from benchmarks.bench_cluster import Domain, simulate
 from benchmarks.bench_splitter import measure as measure_splitter
 from benchmarks.bench_table import measure as measure_table
@@ -10,6 +11,7 @@ from benchmarks.bench_workers import geometric_mean, line_of, measure, summary
 from benchmarks.bench_yardstick import perft_speed, search_speed
 
 from cluster.simulated_executor import ClusterModel
+from search.limits import Limits
 
 
 def test_the_splitter_takes_results_in() -> None:
@@ -49,3 +51,11 @@ def test_clusters_are_simulated() -> None:
     report = simulate(Domain("connect_four", "33", 8), 4, "dynamic", ClusterModel(node_rate=1e5))
     assert report.workers == 4
     assert report.result.depth == 8
+
+
+def test_suites_are_solved() -> None:
+    won = '3k4/8/8/8/8/8/3q4/3QK3 w - - bm Qxd2+ Kxd2; id "free queen";'
+    tally = best_moves([won, won.replace("bm", "am")], Limits(nodes=2_000))
+    assert (tally.solved, tally.failed) == (1, ["free queen"])
+    assert mates(["6k1/5ppp/8/8/8/8/8/R5K1 w - - bm #1;"], 3).solved == 2
+    assert all("depth" in line for line in speeds(0.05))
