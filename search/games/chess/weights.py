@@ -1,90 +1,144 @@
-"""What a man is worth on its square, in centipawns, for the middle game and for the end game.
+"""What each term of the evaluation is worth, in centipawns for the middle game and for the end game.
 
-A packed value holds both halves, ``middle << 32 + end``: values add up, subtract and change their sign as one integer.
-The tables follow from a few ideas, written as formulas: men belong to the centre, knights most of all; pawns want to
-advance, in the end game above all; rooks like the seventh rank; the king hides first and walks to the centre later.
+Written by `search.games.chess.tuning`, not by hand. What its places mean is told where a term is defined;
+units of danger are no centipawns: see `search.games.chess.king_safety`.
+
+Origin:
+
+- Made by the formulas of `search.games.chess.priors`.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
-from search.games.chess.board import BISHOP, KINDS, KNIGHT, PAWN, QUEEN, ROOK
-from search.jit import helper, inlined
-from tt_store.layout import WORD_BYTES
-from tt_store.native import constant_table, read_int
-
-MIDDLE_VALUES = (85, 330, 350, 480, 0, 1010)
-END_VALUES = (105, 290, 310, 530, 0, 960)
-"""By kind, in the order of `search.games.chess.board.LETTERS`."""
-
-TEMPO = 12
-"""What it is worth to be on the move, in the middle game."""
-
-PHASE_WEIGHTS = (0, 1, 1, 2, 0, 4)
-FULL_PHASE = 24
-"""The phase of the start position: it falls to 0 as pieces leave the board."""
-
-_HALF_BITS = 32
-_HALF = 1 << (_HALF_BITS - 1)
-
-
-def _centrality(square: int) -> int:
-    """Return -3 in a corner to +3 in the centre."""
-    from_middle = max(square % 8, 7 - square % 8) + max(square // 8, 7 - square // 8) - 8
-    return 3 - from_middle
-
-
-def square_values(kind: int, square: int) -> tuple[int, int]:
-    """Return what a man is worth on a square as its side sees it, in the middle game and in the end game."""
-    rank, file, centre = square // 8, square % 8, _centrality(square)
-    is_central_file = file in (3, 4)
-    middle, end = MIDDLE_VALUES[kind], END_VALUES[kind]
-    if kind == PAWN:
-        return middle + (rank - 1) * (4 if is_central_file else 1) + 6 * is_central_file, end + (rank - 1) ** 2 * 3
-    if kind == KNIGHT:
-        return middle + 10 * centre + 2 * rank, end + 7 * centre
-    if kind == BISHOP:
-        return middle + 5 * centre - 8 * (rank == 0), end + 3 * centre
-    if kind == ROOK:
-        return middle + 4 * is_central_file + 12 * (rank == 6), end + 2 * rank
-    if kind == QUEEN:
-        return middle + 2 * centre - 4 * (rank > 3), end + 5 * centre
-    return -12 * rank - 8 * centre + 10 * (file in (1, 2, 6)) - 10, end + 9 * centre
-
-
-def packed_value(kind: int, square: int) -> int:
-    """Return both values of a man on a square as one integer."""
-    middle, end = square_values(kind, square)
-    return (middle << _HALF_BITS) + end
-
-
-_square_values = constant_table(
-    "chess_square_values",
-    np.array([packed_value(kind, square) for kind in range(KINDS) for square in range(64)], np.int64),
+# fmt: off
+ORIGIN: tuple[str, ...] = (
+    "Made by the formulas of `search.games.chess.priors`.",
 )
 
+WEIGHTS: dict[str, tuple[tuple[int, int], ...]] = {
+    "material": ((85, 105), (330, 300), (345, 320), (480, 540), (0, 0), (1010, 980)),
+    "pawn_squares": (
+        (0, 0), (0, 0), (0, 0), (0, 0),
+        (0, 0), (0, 0), (0, 0), (0, 0),
+        (1, 4), (1, 4), (1, 4), (4, 4),
+        (2, 8), (2, 8), (2, 8), (8, 8),
+        (3, 12), (3, 12), (3, 12), (12, 12),
+        (4, 16), (4, 16), (4, 16), (16, 16),
+        (5, 20), (5, 20), (5, 20), (20, 20),
+        (0, 0), (0, 0), (0, 0), (0, 0),
+    ),
+    "knight_squares": (
+        (-24, -18), (-16, -12), (-8, -6), (0, 0),
+        (-14, -12), (-6, -6), (2, 0), (10, 6),
+        (-4, -6), (4, 0), (12, 6), (20, 12),
+        (6, 0), (14, 6), (22, 12), (30, 18),
+        (8, 0), (16, 6), (24, 12), (32, 18),
+        (2, -6), (10, 0), (18, 6), (26, 12),
+        (-4, -12), (4, -6), (12, 0), (20, 6),
+        (-10, -18), (-2, -12), (6, -6), (14, 0),
+    ),
+    "bishop_squares": (
+        (-18, -6), (-14, -4), (-10, -2), (-6, 0),
+        (-8, -4), (-4, -2), (0, 0), (4, 2),
+        (-4, -2), (0, 0), (4, 2), (8, 4),
+        (0, 0), (4, 2), (8, 4), (12, 6),
+        (0, 0), (4, 2), (8, 4), (12, 6),
+        (-4, -2), (0, 0), (4, 2), (8, 4),
+        (-8, -4), (-4, -2), (0, 0), (4, 2),
+        (-12, -6), (-8, -4), (-4, -2), (0, 0),
+    ),
+    "rook_squares": (
+        (0, 0), (0, 0), (0, 0), (4, 0),
+        (0, 1), (0, 1), (0, 1), (4, 1),
+        (0, 2), (0, 2), (0, 2), (4, 2),
+        (0, 3), (0, 3), (0, 3), (4, 3),
+        (0, 4), (0, 4), (0, 4), (4, 4),
+        (0, 5), (0, 5), (0, 5), (4, 5),
+        (0, 6), (0, 6), (0, 6), (4, 6),
+        (0, 7), (0, 7), (0, 7), (4, 7),
+    ),
+    "king_squares": (
+        (24, -27), (26, -18), (18, -9), (0, 0),
+        (4, -18), (6, -9), (-2, 0), (-20, 9),
+        (-16, -9), (-14, 0), (-22, 9), (-40, 18),
+        (-36, 0), (-34, 9), (-42, 18), (-60, 27),
+        (-48, 0), (-46, 9), (-54, 18), (-72, 27),
+        (-52, -9), (-50, 0), (-58, 9), (-76, 18),
+        (-56, -18), (-54, -9), (-62, 0), (-80, 9),
+        (-60, -27), (-58, -18), (-66, -9), (-84, 0),
+    ),
+    "queen_squares": (
+        (-3, -12), (-2, -8), (-1, -4), (0, 0),
+        (-2, -8), (-1, -4), (0, 0), (1, 4),
+        (-1, -4), (0, 0), (1, 4), (2, 8),
+        (0, 0), (1, 4), (2, 8), (3, 12),
+        (0, 0), (1, 4), (2, 8), (3, 12),
+        (-1, -4), (0, 0), (1, 4), (2, 8),
+        (-2, -8), (-1, -4), (0, 0), (1, 4),
+        (-3, -12), (-2, -8), (-1, -4), (0, 0),
+    ),
+    "tempo": ((20, 12),),
+    "castling_right": ((12, 0),),
+    "bishop_pair": ((25, 45),),
+    "bishop_pawns": ((-2, -4),),
+    "knight_mobility": ((-35, -35), (-17, -17), (-9, -9), (-1, -1), (5, 5), (11, 11), (16, 16), (21, 21), (25, 25)),
+    "bishop_mobility": (
+        (-40, -52), (-25, -33), (-18, -23), (-11, -15),
+        (-6, -8), (-1, -1), (4, 5), (8, 10),
+        (12, 15), (16, 20), (19, 25), (23, 29),
+        (26, 34), (30, 38),
+    ),
+    "rook_mobility": (
+        (-29, -63), (-19, -41), (-13, -29), (-9, -20),
+        (-5, -12), (-2, -4), (1, 3), (4, 9),
+        (7, 15), (10, 21), (12, 26), (14, 32),
+        (17, 37), (19, 42), (21, 47),
+    ),
+    "queen_mobility": (
+        (-29, -58), (-22, -44), (-18, -37), (-15, -31),
+        (-13, -26), (-11, -21), (-9, -17), (-7, -13),
+        (-5, -10), (-3, -6), (-1, -3), (0, 1),
+        (2, 4), (3, 7), (5, 10), (6, 13),
+        (8, 15), (9, 18), (10, 21), (12, 23),
+        (13, 26), (14, 28), (15, 31), (17, 33),
+        (18, 35), (19, 38), (20, 40), (21, 42),
+    ),
+    "knight_outpost": ((25, 15),),
+    "bishop_outpost": ((18, 8),),
+    "minor_behind_pawn": ((8, 3),),
+    "rook_open_file": ((30, 10),),
+    "rook_half_open_file": ((14, 8),),
+    "rook_seventh": ((10, 25),),
+    "doubled": ((-6, -20),),
+    "isolated": ((-8, -10), (-16, -16)),
+    "backward": ((-5, -8), (-14, -14)),
+    "supported": ((0, 0), (3, 2), (6, 4), (9, 6), (12, 8), (15, 10), (18, 12), (0, 0)),
+    "phalanx": ((0, 0), (2, 2), (4, 4), (6, 6), (8, 8), (10, 10), (12, 12), (0, 0)),
+    "passed": ((0, 0), (1, 3), (4, 12), (9, 27), (16, 48), (25, 75), (36, 108), (0, 0)),
+    "passed_free_step": ((0, 0), (1, 1), (2, 4), (3, 9), (4, 16), (5, 25), (6, 36), (0, 0)),
+    "passed_free_path": ((0, 0), (1, 2), (2, 8), (3, 18), (4, 32), (5, 50), (6, 72), (0, 0)),
+    "passed_supported": ((0, 0), (2, 3), (4, 6), (6, 9), (8, 12), (10, 15), (12, 18), (0, 0)),
+    "passed_own_king": ((0, 0), (0, -3), (0, -6), (0, -9), (0, -12), (0, -15), (0, -18), (0, -21)),
+    "passed_other_king": ((0, 0), (0, 4), (0, 8), (0, 12), (0, 16), (0, 20), (0, 24), (0, 28)),
+    "passed_unstoppable": ((0, 250),),
+    "shelter_king_file": ((-30, 0), (18, 0), (12, 0), (6, 0), (0, 0), (-6, 0), (-12, 0), (-18, 0)),
+    "shelter_side_file": ((-20, 0), (18, 0), (12, 0), (6, 0), (0, 0), (-6, 0), (-12, 0), (-18, 0)),
+    "storm_free": ((-5, 0), (-24, 0), (-16, 0), (-8, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "storm_blocked": ((0, 0), (-12, 0), (-8, 0), (-4, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "pawn_threat": ((40, 25), (45, 35), (60, 20), (55, 15)),
+    "minor_threat": ((2, 15), (20, 25), (25, 30), (50, 30), (45, 40)),
+    "rook_threat": ((2, 15), (20, 25), (20, 25), (45, 30)),
+    "hanging": ((25, 15),),
+    "push_threat": ((14, 10),),
+}
 
-@inlined
-def man_value(kind: int, square: int) -> int:
-    """Return the packed value of a man on a square as its side sees it."""
-    return read_int(_square_values() + (kind * 64 + square) * WORD_BYTES)
-
-
-@helper
-def middle_half(score: int) -> int:
-    """Return the middle-game half of a packed sum."""
-    return score + _HALF >> _HALF_BITS
-
-
-@helper
-def end_half(score: int) -> int:
-    """Return the end-game half of a packed sum."""
-    return ((score + _HALF) & ((1 << _HALF_BITS) - 1)) - _HALF
-
-
-def full_score(men: list[tuple[int, int, bool]]) -> np.int64:
-    """Return a position's packed sum from scratch: of kind, square as the side to move sees it, whether it is its."""
-    return np.int64(
-        sum(packed_value(kind, square) if is_own else -packed_value(kind, square ^ 56) for kind, square, is_own in men)
-    )
+DANGER: dict[str, tuple[int, ...]] = {
+    "danger_base": (-20,),
+    "danger_attackers": (9, 7, 10, 12),
+    "danger_ring": (3,),
+    "danger_weak": (6,),
+    "danger_checks": (24, 14, 26, 22),
+    "danger_no_queen": (-40,),
+    "danger_holes": (5,),
+}
+# fmt: on
