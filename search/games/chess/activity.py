@@ -70,7 +70,7 @@ def _pressure(reached: Word, zone: Word, ring: Word, piece: int, weights: int) -
     return weight(weights, ATTACKERS + piece) + weight(weights, RING) * count_ones(reached & ring)
 
 
-@helper
+@inlined
 def activity(view: Position, weights: int) -> Activity:
     """Return what a side's men attack and what the single pieces are worth."""
     men = occupied(view)

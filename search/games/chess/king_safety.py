@@ -11,7 +11,7 @@ from search.games.chess.attacks import bishop_attacks, king_attacks, knight_atta
 from search.games.chess.board import EVERYWHERE, FILE_A, NOTHING, Position, occupied, own_king
 from search.games.chess.terms import HALF_BITS, OFFSETS, weight
 from search.games.chess.views import Activity
-from search.jit import helper, inlined
+from search.jit import inlined
 from tt_store.native import Word, as_word, count_ones, swap_bytes, trailing_zeros
 
 SHELTER_KING_FILE, SHELTER_SIDE_FILE = OFFSETS["shelter_king_file"], OFFSETS["shelter_side_file"]
@@ -26,7 +26,7 @@ END_SHIFT = 3
 """Units, shifted so far, are centipawns of the end game."""
 
 
-@helper
+@inlined
 def shelter(view: Position, weights: int) -> int:
     """Return what the pawns on the three files around a side's king are worth to it."""
     king = own_king(view)
@@ -52,7 +52,7 @@ def _nearest_rank(pawns: Word) -> int:
     return trailing_zeros(pawns) >> 3 & 7
 
 
-@helper
+@inlined
 def danger(view: Position, own: Activity, other: Activity, weights: int) -> int:
     """Return the units of danger that a side's pieces are to the other king; below 0 it is safe.
 

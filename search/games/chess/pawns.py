@@ -12,7 +12,7 @@ from search.games.chess.attacks import pawn_attacks_downward, pawn_attacks_upwar
 from search.games.chess.board import NOTHING, ONE, RANK_1, Position, bit, occupied, own_king
 from search.games.chess.terms import OFFSETS, weight
 from search.games.chess.views import Activity, beside, distance, fill_down, fill_up
-from search.jit import helper, inlined
+from search.jit import inlined
 from tt_store.native import Word, as_word, count_ones, swap_bytes, trailing_zeros
 
 DOUBLED, ISOLATED, BACKWARD = OFFSETS["doubled"], OFFSETS["isolated"], OFFSETS["backward"]
@@ -27,7 +27,7 @@ FIRST_FAR_RANK = 3
 """From the fourth rank on the kings' distances to a passed pawn count, more with each rank."""
 
 
-@helper
+@inlined
 def pawn_structure(view: Position, weights: int) -> int:
     """Return what the structure of a side's pawns is worth."""
     own, theirs = view.pawns & view.own, view.pawns & ~view.own
@@ -58,7 +58,7 @@ def passed_pawns(view: Position) -> Word:
     return own & ~(watched | pawn_attacks_downward(watched) | fill_down(own >> np.uint64(8)))
 
 
-@helper
+@inlined
 def passed_score(view: Position, own: Activity, other: Activity, is_to_move: int, weights: int) -> int:
     """Return what a side's passed pawns are worth.
 

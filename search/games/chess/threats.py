@@ -8,14 +8,14 @@ from search.games.chess.attacks import pawn_attacks_downward, pawn_attacks_upwar
 from search.games.chess.board import RANK_3, Position, occupied
 from search.games.chess.terms import OFFSETS, weight
 from search.games.chess.views import Activity
-from search.jit import helper
+from search.jit import inlined
 from tt_store.native import count_ones, swap_bytes
 
 BY_PAWN, BY_MINOR, BY_ROOK = OFFSETS["pawn_threat"], OFFSETS["minor_threat"], OFFSETS["rook_threat"]
 HANGING, BY_PUSH = OFFSETS["hanging"], OFFSETS["push_threat"]
 
 
-@helper
+@inlined
 def threats(view: Position, own: Activity, other: Activity, weights: int) -> int:
     """Return what a side's threats are worth.
 
