@@ -291,7 +291,7 @@ class DynamicSplitter:
                 budget = max(budget, int(self.settings.prefix_s * self._rate))
         return Task(
             task_id, self._epoch, node.position, node.depth, node.alpha, node.beta, node.ply, node.side,
-            budget, root.contempt, root.salt,
+            budget, root.contempt, root.salt, node.history,
         )  # fmt: skip
 
     # Results

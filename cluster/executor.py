@@ -58,6 +58,8 @@ class Executor(Protocol):
     """Carries tasks to workers and their results back."""
 
     numbers: Numbers
+    flags: Flags
+    """Which kernel the workers run."""
     least_grain_s: float
     """A task that is shorter than this costs more to carry than it is worth to split."""
     prefetch: int
@@ -116,6 +118,7 @@ def run_task(searcher: Searcher, task: Task) -> TaskResult:
         epoch=task.epoch,
         contempt=task.contempt,
         salt=task.salt,
+        history=task.history,
     )
     outcome = searcher.run(job)
     return TaskResult(
@@ -145,7 +148,7 @@ class _OneMachine:
         self.numbers = Numbers()
         self._segment = Segment.private(table_mb, control_words=CONTROL_WORDS)
         self._controls = Controls(self._segment.control_address)
-        self._salt = variant_salt(flags)
+        self.flags, self._salt = flags, variant_salt(flags)
         self._searchers = [
             Searcher(game, self._segment, self._controls, flags=flags, slot=slot, notice=notice)
             for slot in range(workers)

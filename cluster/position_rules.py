@@ -7,7 +7,7 @@ from typing import Any
 
 from cluster.upper_tree import Child
 from search.referee import Referee
-from search.scores import final_score
+from search.scores import DRAW, final_score
 from tt_store.layout import NO_MOVE
 
 
@@ -22,25 +22,37 @@ class PositionRules:
         What a draw costs the side that the search is for.
     known_move
         What a table holds for best at a hash; 0 if nothing.
+    sees_repetition
+        Whether a position that came before is a draw.
     """
 
-    def __init__(self, referee: Referee, contempt: int, known_move: Callable[[int], int]) -> None:
+    def __init__(
+        self, referee: Referee, contempt: int, known_move: Callable[[int], int], sees_repetition: bool = True
+    ) -> None:
         self._referee, self._contempt, self._known_move = referee, contempt, known_move
+        self._sees_repetition = sees_repetition
 
-    def expand(self, position: tuple[int, ...], ply: int, side: int) -> list[Child]:
+    def expand(self, position: tuple[int, ...], ply: int, side: int, history: tuple[int, ...]) -> list[Child]:
         """Return the children of a position that is not over."""
         referee = self._referee
         parent = referee.game.position(position)
+        parent_facts = referee.facts(parent)
         children = []
         for move in referee.legal_moves(parent):
             child = referee.play(parent, move)
             facts = referee.facts(child)
             child_side = 1 - side if referee.changes_side(parent, child) else side
+            before = referee.history_after(history, parent_facts, facts)
+            outcome, key = facts.outcome, facts.table_key
+            if self._sees_repetition and not facts.is_over and referee.is_repetition(before, facts.key, ply + 1):
+                # Other paths to the same position are no draws: its key must not lead to this one.
+                outcome, key = DRAW, ~key
+            is_over = facts.is_over or key != facts.table_key
             score = None
-            if facts.is_over:
-                score = final_score(facts.outcome, ply + 1, self._contempt if child_side else -self._contempt)
-            reply = NO_MOVE if facts.is_over else self._known_move(facts.key)
-            children.append(Child(move, words_of(child), child_side, facts.key, score, reply))
+            if is_over:
+                score = final_score(outcome, ply + 1, self._contempt if child_side else -self._contempt)
+            reply = NO_MOVE if is_over else self._known_move(key)
+            children.append(Child(move, words_of(child), child_side, key, score, reply, before))
         return children
 
 

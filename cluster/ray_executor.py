@@ -127,7 +127,7 @@ class RayExecutor:
         notice: Callable[[str], None] = print_notice,
     ) -> None:
         self._game_name = str(Path(game.name).resolve()) if game.name.endswith(".py") else game.name
-        self._flags = tuple(int(flag) for flag in flags)
+        self.flags, self._flags = flags, tuple(int(flag) for flag in flags)
         self.numbers = Numbers()
         self._table_mb = table_mb
         self._referee, self._salt = Referee(game, notice), variant_salt(flags)

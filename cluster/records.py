@@ -43,6 +43,8 @@ class Task(NamedTuple):
     node_limit: int
     contempt: int
     salt: int
+    history: tuple[int, ...] = ()
+    """Hashes of the positions before this one that can come back, the latest last."""
 
 
 class TaskResult(NamedTuple):
@@ -130,8 +132,11 @@ def _rows(message: bytes, width: int) -> list[list[Any]]:
 
 
 def _checked_task(row: Sequence[Any]) -> Task:
-    task = Task(*row)._replace(position=_integers(row[2], "position", -(1 << 63), (1 << 64) - 1))
-    numbers = task._replace(position=())
+    task = Task(*row)._replace(
+        position=_integers(row[2], "position", -(1 << 63), (1 << 64) - 1),
+        history=_integers(row[11], "history", -(1 << 63), (1 << 63) - 1),
+    )
+    numbers = task._replace(position=(), history=())
     _within(numbers.task_id, "task_id", 1, 1 << 47)
     _within(numbers.epoch, "epoch", 1, 1 << 62)
     _within(numbers.depth, "depth", 0, MAX_DEPTH)

@@ -29,8 +29,9 @@ class SingleSplitter:
         """Begin a search of the root."""
         root = self._root
         self._task = Task(
-            next(self._ids), epoch, root.position, depth, *window, 0, 0, NO_NODE_LIMIT, root.contempt, root.salt
-        )
+            next(self._ids), epoch, root.position, depth, *window, 0, 0, NO_NODE_LIMIT, root.contempt, root.salt,
+            root.history,
+        )  # fmt: skip
         self._is_running = False
         self._result = None
 
@@ -118,7 +119,9 @@ class RootSplitter:
 
     def start(self, depth: int, window: Window, epoch: int, workers: int) -> None:
         """Begin a search of the root; moves come in the order that the last one found."""
-        before = self._branches or [_Branch(child) for child in self.root.expand(self.root.position, 0, 0)]
+        before = self._branches or [
+            _Branch(child) for child in self.root.expand(self.root.position, 0, 0, self.root.history)
+        ]
         # The best first, then those that took longest to refute: they are the likeliest to become best. `sorted` is
         # stable, so that moves without a past stay in the game's own order.
         best = max(before, key=lambda branch: branch.lower)
@@ -222,7 +225,7 @@ class RootSplitter:
         alpha, beta = branch.turned(window)
         return Task(
             task_id, self._epoch, child.position, self._depth - 1, alpha, beta, 1, child.side,
-            NO_NODE_LIMIT, root.contempt, root.salt,
+            NO_NODE_LIMIT, root.contempt, root.salt, child.history,
         )  # fmt: skip
 
     def _tell_running_tasks(self) -> None:

@@ -182,7 +182,10 @@ class Session:
         self.executor.begin_search()
         try:
             with stopped_after(None if self.executor.is_simulated else request.limits.time_s, self.stop):
-                result = deepen(root_search, self.referee, position, request.limits, on_iteration, self.executor.now_s)
+                result = deepen(
+                    root_search, self.referee, position, request.limits, on_iteration, self.executor.now_s,
+                    is_selective=self.game.is_selective and self.executor.flags.is_selective,
+                )  # fmt: skip
         except KeyboardInterrupt:
             # Not drained: the interrupt may have come between two steps of the books, and what still runs is stale.
             self.stop()
@@ -211,11 +214,26 @@ class Session:
     def _splitter(self, request: SearchRequest, position: Any, strategy: str) -> Splitter:
         # A draw's score depends on whom this search is for: its entries must not be met by another search.
         salt = hash((next(self.executor.numbers.epochs), request.contempt)) if request.contempt else 0
-        rules = PositionRules(self.referee, request.contempt, lambda key: self.executor.known_move(key ^ salt))
-        root = Root(words_of(position), self.referee.facts(position).key, rules.expand, request.contempt, salt)
+        rules = PositionRules(
+            self.referee,
+            request.contempt,
+            lambda key: self.executor.known_move(key ^ salt),
+            self.executor.flags.sees_repetition,
+        )
+        key, history = self.referee.facts(position).table_key, self._history(request)
+        root = Root(words_of(position), key, rules.expand, request.contempt, salt, history)
         grain_s = max(request.settings.grain_s, self.executor.least_grain_s)
         settings = replace(request.settings, grain_s=grain_s)
         return STRATEGIES[strategy](root, self.executor.numbers.task_ids, settings)
+
+    def _history(self, request: SearchRequest) -> tuple[int, ...]:
+        """Return the hashes of the positions before a request's that can come back, the latest last."""
+        position, history = self.game.parse(request.position), tuple[int, ...]()
+        for move in request.moves:
+            following = self.referee.play_texts(position, [move])
+            facts = self.referee.facts
+            position, history = following, self.referee.history_after(history, facts(position), facts(following))
+        return history
 
     def _line_texts(self, result: SearchResult) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(self.referee.line_texts(result.position, item.line)) for item in result.iterations)

@@ -131,7 +131,7 @@ class SimulatedExecutor:
         machines = -(-workers // model.workers_a_machine)
         self._segments = [Segment.private(table_mb, control_words=CONTROL_WORDS) for _ in range(machines)]
         self._controls = [Controls(segment.control_address) for segment in self._segments]
-        self._salt = variant_salt(flags)
+        self.flags, self._salt = flags, variant_salt(flags)
         self._now_s = 0.0
         self.exchanged_entries = 0
         self._outboxes = [Outbox(segment) for segment in self._segments]

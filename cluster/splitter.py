@@ -26,10 +26,12 @@ class Root(NamedTuple):
     """The rules."""
     contempt: int = 0
     salt: int = 0
+    history: tuple[int, ...] = ()
+    """Hashes of the positions before the root that can come back, the latest last."""
 
     def as_child(self) -> Child:
         """Return the root as a position that no move leads to."""
-        return Child(0, self.position, 0, self.key)
+        return Child(0, self.position, 0, self.key, history=self.history)
 
 
 class Splitter(Protocol):

@@ -40,10 +40,12 @@ class Child(NamedTuple):
     """Exact score for the side to move there if the game is over, else None."""
     best_reply: int = 0
     """What a table holds for best there; 0 if nothing is known."""
+    history: tuple[int, ...] = ()
+    """Hashes of the positions before it that can come back, the latest last."""
 
 
-Expand = Callable[[tuple[int, ...], int, int], list[Child]]
-"""(position, ply, side) -> its children."""
+Expand = Callable[[tuple[int, ...], int, int, tuple[int, ...]], list[Child]]
+"""(position, ply, side, history) -> its children."""
 
 
 class Node:
@@ -59,6 +61,7 @@ class Node:
         "flips",
         "force",
         "hi",
+        "history",
         "is_dirty",
         "is_final",
         "key",
@@ -80,7 +83,7 @@ class Node:
 
     def __init__(self, child: Child, depth: int, ply: int, parent: Node | None) -> None:
         self.position, self.key, self.move, self.side = child.position, child.key, child.move, child.side
-        self.depth, self.ply, self.parent = depth, ply, parent
+        self.depth, self.ply, self.parent, self.history = depth, ply, parent, child.history
         self.flips = parent is None or parent.side != child.side
         self.children: list[Node] | None = None
         self.is_final = child.score is not None
@@ -164,7 +167,7 @@ class UpperTree:
         """Give a leaf its children, the best move known first; finished games and twins bring their bounds along."""
         children = [
             Node(child, node.depth - 1, node.ply + 1, node)
-            for child in self._expand(node.position, node.ply, node.side)
+            for child in self._expand(node.position, node.ply, node.side, node.history)
         ]
         children.sort(key=lambda child: child.move != node.best_move)
         node.children = children

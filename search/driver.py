@@ -90,6 +90,7 @@ def deepen(
     limits: Limits,
     on_iteration: Callable[[Iteration], None] = lambda _iteration: None,
     clock: Callable[[], float] = time.monotonic,
+    is_selective: bool = False,
 ) -> SearchResult:
     """Search deeper and deeper until a limit is reached or the position is solved.
 
@@ -105,6 +106,9 @@ def deepen(
         Called after each finished iteration.
     clock
         Tells the time in seconds: real, or that of a simulated cluster.
+    is_selective
+        Whether the search leaves moves out. The first mate it finds need not be the shortest one; an iteration that
+        begins with its score looks for nothing but shorter ones.
     """
     started = clock()
     facts = referee.facts(position)
@@ -126,7 +130,9 @@ def deepen(
         on_iteration(iterations[-1])
         distance = mate_distance(result.score)
         # A mate within the horizon is proved, and no shorter one was found before.
-        is_solved = depth == plies_left or (distance is not None and abs(distance) <= depth)
+        is_mate = distance is not None and abs(distance) <= depth
+        is_confirmed = not is_selective or [item.score for item in iterations[-2:]] == [result.score] * 2
+        is_solved = depth == plies_left or (is_mate and is_confirmed)
         if is_solved or _is_wanted_mate(distance, limits):
             break
     return _conclude(referee, position, facts, iterations, total, clock() - started, is_solved)
@@ -209,7 +215,8 @@ def search(
         searcher = Searcher(game, segment, controls, flags=flags, notice=notice)
         root_search = _OneCore(searcher, position, limits, contempt)
         with stopped_after(limits.time_s, lambda: controls.stop(Job(None, 0).epoch)):
-            return deepen(root_search, searcher.referee, position, limits, on_iteration)
+            is_selective = game.is_selective and flags.is_selective
+            return deepen(root_search, searcher.referee, position, limits, on_iteration, is_selective=is_selective)
 
 
 class _OneCore:

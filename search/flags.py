@@ -33,3 +33,26 @@ class Flags(NamedTuple):
     """Score the horizon by the game's `evaluate`; without, by 0."""
     stepped: bool = False
     """Give the turn back at each poll: for simulated workers (see `search.turns`)."""
+    repetition: bool = True
+    """Score a position that came before as a draw; values then depend on the path."""
+    quiescence: bool = True
+    """Follow captures beyond the horizon (see `search.quiescence`)."""
+    check_extension: bool = True
+    """Search answers to a check one ply deeper; this and all that follow are the rules of `search.selectivity`."""
+    null_move: bool = True
+    """Cut where even a null move keeps the score above the window."""
+    late_reduction: bool = True
+    """Search late moves, and nodes without a table move, less deeply."""
+    forward_pruning: bool = True
+    """Leave out what, a few plies from the horizon, the estimate says will not reach the window."""
+
+    @property
+    def sees_repetition(self) -> bool:
+        """Whether values depend on the path: never in a proof."""
+        return self.repetition and not self.exact_depth
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether any rule may make a value other than that of a search of fixed depth: none does in a proof."""
+        rules = self.check_extension or self.null_move or self.late_reduction or self.forward_pruning
+        return rules and not self.exact_depth and self.pruning == Pruning.PVS

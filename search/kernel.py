@@ -7,26 +7,17 @@ nothing, checks nothing and raises nothing: Python checks, then calls.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from search import jit
 from search import workspace as at
-from search.controls import ABORT_BOUND, BOUND_BITS
 from search.flags import Pruning
-from search.scores import DRAW, INFINITY, MATE, MAX_PLY, ONGOING, from_table, to_table
+from search.scores import DRAW, INFINITY, MATE, MATE_BOUND, MAX_PLY, ONGOING, from_table, to_table
 from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MOVE_MASK, NO_MOVE, WORD_BYTES
-from tt_store.native import (
-    Integer,
-    atomic_read_int,
-    atomic_write_int,
-    post_semaphore,
-    read_int,
-    read_word,
-    wait_semaphore,
-    write_int,
-)
+from tt_store.native import Integer, Word, as_int, read_int, read_word, write_int
 from tt_store.table import (
     MISS,
     entry_bound,
@@ -40,121 +31,85 @@ from tt_store.table import (
 )
 
 _game, _flags = jit.binding(__name__)
+_notes = jit.specialise("search.bookkeeping", _game, _flags)
 _ordering = jit.specialise("search.ordering", _game, _flags)
+_history = jit.specialise("search.history", _game, _flags)
+_repetition = jit.specialise("search.repetition", _game, _flags)
+_quiescence = jit.specialise("search.quiescence", _game, _flags)
+_rules = jit.specialise("search.selectivity", _game, _flags)
 
 moves, play, outcome, key_of = _game.moves, _game.play, _game.outcome, _game.key
-evaluate, side_to_move = _game.evaluate, _game.side_to_move
+side_to_move, stuck, pass_turn = _game.side_to_move, _game.stuck, _game.pass_turn
+enter_node = _notes.enter_node
+leaf_score: Callable[..., int] = _notes.leaf_score
+final_score: Callable[..., int] = _notes.final_score
+extend_line, count = _notes.extend_line, _notes.count
 rank_moves, pick_move, credit_fail_high = _ordering.rank_moves, _ordering.pick_move, _ordering.credit_fail_high
+swap_to_front = _ordering.swap_to_front
+note_move = _history.note_move
+repeats, REPEATS = _repetition.repeats, _repetition.REPEATS
+table_key = _repetition.table_key
+quiescence: Callable[..., int] = _quiescence.quiescence
+note_estimate, is_improving = _rules.note_estimate, _rules.is_improving
+note_check: Callable[..., int] = _rules.note_check
+is_far_above, is_far_below = _rules.is_far_above, _rules.is_far_below
+may_pass, pass_reduction = _rules.may_pass, _rules.pass_reduction
+is_skipped, late_reduction, is_open = _rules.is_skipped, _rules.late_reduction, _rules.is_open
 
 PRUNES = _flags.pruning != Pruning.NONE
 FAIL_HARD = _flags.pruning == Pruning.FAIL_HARD
 PVS = _flags.pruning == Pruning.PVS
 TABLE = _flags.table
 EXACT_DEPTH = _flags.exact_depth
-EVALUATES = _flags.evaluation
 RANKS = _ordering.RANKS
 EXTRA_TURNS = _game.has_extra_turns
-STEPPED = _flags.stepped
+STUCK = _game.has("stuck")
+QUIESCES = _notes.QUIESCES
+EXTENDS, PASSES, REDUCES, SKIPS = _rules.EXTENDS, _rules.PASSES, _rules.REDUCES, _rules.SKIPS
+SEES_CHECKS, ESTIMATES = _rules.SEES_CHECKS, _rules.ESTIMATES
 
-MOVE_ROW_BYTES = _game.max_moves * WORD_BYTES
+BOUNDS_MATES = STUCK and not FAIL_HARD
+KEEPS_PATH = REPEATS or SEES_CHECKS
+SELECTIVE = PASSES or REDUCES or SKIPS
+LOOKS_AHEAD = not QUIESCES
+RANK_SHIFT = _ordering.RANK_SHIFT
+VERIFIED_DEPTH, LEAST_INTERNAL_DEPTH = _rules.VERIFIED_DEPTH, _rules.LEAST_INTERNAL_DEPTH
+
+MOVE_ROW_BYTES = _notes.MOVE_ROW_BYTES
 
 OPEN_LOW: Integer = np.int64(-INFINITY)
 OPEN_HIGH: Integer = np.int64(INFINITY)
 """The full window. Not Python integers: Numba compiles a recursive call with literal arguments as a version of its
 own, and does not find that one's address when the code comes from the disk."""
-
-POLL_NODES = 1024
-"""The control words are read each time so many nodes have passed: about 0.1 ms."""
+AT_HORIZON: Integer = np.int64(0)
 
 
 @jit.helper
-def poll(memory: int, nodes: int) -> int:
-    """Read the control words, report progress; returns the new status, `RUNNING` if the search may go on.
-
-    The cell of a task says to which bound its `beta` has fallen meanwhile, seen from its own side to move.
-    """
-    atomic_write_int(read_int(memory + at.PROGRESS_ADDRESS), nodes)
-    period = POLL_NODES
-    if STEPPED:
-        # A simulated worker: let others run, and go on when it is our turn in virtual time.
-        period = read_int(memory + at.STEP_NODES)
-        post_semaphore(read_int(memory + at.YIELD_ADDRESS))
-        while wait_semaphore(read_int(memory + at.RESUME_ADDRESS)) != 0:
-            pass
-    limit = read_int(memory + at.NODE_LIMIT)
-    status = at.RUNNING
-    if nodes > limit:
-        status = at.OUT_OF_NODES
-    # Race: others write the stop word and the cell at any time; both are read in one piece, and never hoisted.
-    if atomic_read_int(read_int(memory + at.STOP_ADDRESS)) >= read_int(memory + at.EPOCH):
-        status = at.STOPPED
-    cell = atomic_read_int(read_int(memory + at.CELL_ADDRESS))
-    if cell >> BOUND_BITS == read_int(memory + at.TASK_ID):
-        bound = ((cell & 0xFFFF) ^ 0x8000) - 0x8000
-        if bound == ABORT_BOUND:
-            status = at.ABORTED
-        elif bound < read_int(memory + at.TASK_BETA) and status == at.RUNNING:
-            write_int(memory + at.TASK_BETA, bound)
-            status = at.NARROWED
-    write_int(memory + at.NEXT_POLL, min(nodes + period, limit + 1))
-    write_int(memory + at.STATUS, status)
-    return status
+def enter_path(position: Any, key: int, ply: int, memory: int) -> int:
+    """Note what the nodes below need to know of one on the path to them; returns 1 if its side to move is in check."""
+    if REPEATS:
+        write_int(memory + at.PATH_KEYS + ply * WORD_BYTES, as_int(key))
+    return note_check(position, ply, memory) if SEES_CHECKS else 0
 
 
 @jit.helper
-def leaf_score(position: Any, result: int, ply: int, memory: int) -> int:
-    """Count and score a node below which nothing is searched: a finished game, or the horizon.
-
-    A mate counts from the root; a draw costs the side that the search is for `CONTEMPT`.
-    """
-    write_int(memory + at.NODES, read_int(memory + at.NODES) + 1)
-    if ply > read_int(memory + at.SELECTIVE_DEPTH):
-        write_int(memory + at.SELECTIVE_DEPTH, ply)
-    if result == ONGOING:
-        return evaluate(position) if EVALUATES else 0
-    if result == -MATE:
-        return ply - MATE
-    if result == MATE:
-        return MATE - ply
-    if result == DRAW:
-        contempt = read_int(memory + at.CONTEMPT)
-        mark = side_to_move(position) if EXTRA_TURNS else ply & 1
-        return -contempt if mark == read_int(memory + at.SIDE_MARK) else contempt
-    return result
-
-
-@jit.helper
-def extend_line(memory: int, ply: int, move: int) -> int:
-    """Make the line at `ply` this move and the line of the ply below; returns 0."""
-    row = memory + at.LINES + ply * at.LINE_BYTES
-    below = row + at.LINE_BYTES
-    length = read_int(memory + at.LENGTHS + (ply + 1) * WORD_BYTES)
-    write_int(row, move)
-    for index in range(length):
-        write_int(row + (index + 1) * WORD_BYTES, read_int(below + index * WORD_BYTES))
-    write_int(memory + at.LENGTHS + ply * WORD_BYTES, length + 1)
-    return 0
-
-
-@jit.helper
-def count(memory: int, counter: int) -> int:
-    """Add one to a counter of the workspace; returns 0."""
-    write_int(memory + counter, read_int(memory + counter) + 1)
-    return 0
+def salted_key(position: Any, key: Word, memory: int) -> Word:
+    """Return the key under which this search holds a position in the table."""
+    return table_key(position, key) ^ read_word(memory + at.KEY_SALT)
 
 
 @jit.helper
 def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply: int, memory: int) -> int:
-    """Search one inner node and all below it.
+    """Search one node and all below it.
 
     Parameters
     ----------
     position
-        The game's named tuple, opaque here; the game goes on.
+        The game's named tuple, opaque here; the game goes on. What the path to it tells is noted (`enter_path`).
     key
-        Its salted hash.
+        Its key for the table.
     depth
-        Plies to the horizon, 1 or more.
+        Plies to the horizon; 0 or less is left to the quiescence search, where there is one.
     alpha, beta
         The window, ``-INFINITY <= alpha < beta <= INFINITY``.
     ply
@@ -167,26 +122,30 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
     int
         A result ``r`` for the exact value ``v``: ``r <= alpha`` means ``v <= r``; ``r >= beta`` means ``v >= r``;
         otherwise ``r == v``. Fail-hard results are clamped to the window. Worthless once `STATUS` is not `RUNNING`.
+        Selective rules make ``v`` another value than that of a search of fixed depth.
     """
-    # Step 1. Count the node; look at the control words now and then.
-    nodes = read_int(memory + at.NODES) + 1
-    if nodes >= read_int(memory + at.NEXT_POLL) and poll(memory, nodes) != at.RUNNING:
+    # Step 1. Count the node. No mate below can be nearer to the root than this node itself.
+    if QUIESCES and depth <= 0:
+        return quiescence(position, key, alpha, beta, ply, AT_HORIZON, memory)
+    if enter_node(ply, memory) != at.RUNNING:
         return 0
-    write_int(memory + at.NODES, nodes)
-    write_int(memory + at.LENGTHS + ply * WORD_BYTES, 0)
+    if BOUNDS_MATES and (alpha >= MATE - ply - 1 or beta <= ply - MATE):
+        return MATE - ply - 1 if alpha >= MATE - ply - 1 else ply - MATE
 
-    # Step 2. What the table knows: a score that decides this window, or at least the move to try first.
+    # Step 2. What the table knows: a score that decides this window, or at least the move to try first. Where a path
+    # may end in a draw that the table does not see, the principal variation is searched all the same.
     table_move = NO_MOVE
-    table = read_int(memory + at.TABLE_ADDRESS)
-    buckets = read_int(memory + at.TABLE_BUCKETS)
+    table, buckets = read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS)
+    is_pv = beta - alpha > 1
     if TABLE:
         count(memory, at.PROBES)
         entry = probe(table, buckets, key)
         if entry != MISS:
             count(memory, at.HITS)
             table_move = entry_move(entry)
-            if entry_depth(entry) == depth or (not EXACT_DEPTH and entry_depth(entry) > depth):
-                score = from_table(entry_score(entry), ply)
+            is_deep = entry_depth(entry) == depth or (not EXACT_DEPTH and entry_depth(entry) > depth)
+            if is_deep and not (REPEATS and is_pv):
+                score: int = from_table(entry_score(entry), ply)
                 bound = entry_bound(entry)
                 is_high = bound & BOUND_LOWER != 0 and score >= beta
                 is_low = bound & BOUND_UPPER != 0 and score <= alpha
@@ -194,83 +153,130 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
                     count(memory, at.CUTOFFS)
                     return max(alpha, min(score, beta)) if FAIL_HARD else score
 
-    # Step 3. Generate the moves; the table's comes first, the others by rank or as generated.
+    # Step 3. Cut by the estimate: far above the window or far below, or so good that even a null move stays above.
+    estimate = note_estimate(position, ply, memory) if ESTIMATES else 0
+    improving = is_improving(estimate, ply, memory) if ESTIMATES else 0
+    may_cut = ESTIMATES and not is_pv and ply > 0 and is_open(alpha, beta) == 1
+    if may_cut and estimate != at.UNKNOWN:
+        if SKIPS and is_far_above(estimate, depth, beta, improving) == 1:
+            return estimate
+        if SKIPS and QUIESCES and is_far_below(estimate, depth, alpha) == 1:
+            score = quiescence(position, key, alpha, beta, ply, AT_HORIZON, memory)
+            if score <= alpha or read_int(memory + at.STATUS) != at.RUNNING:
+                return score
+        if PASSES and may_pass(position, estimate, depth, beta, ply, memory) == 1:
+            shallow = depth - pass_reduction(estimate, depth, beta)
+            passed = pass_turn(position)
+            write_int(memory + at.PLAYED + ply * WORD_BYTES, 0)
+            enter_path(passed, key_of(passed), ply + 1, memory)
+            passed_key = salted_key(passed, key_of(passed), memory)
+            score = -search_node(passed, passed_key, shallow, -beta, -alpha, ply + 1, memory)
+            if score >= beta and depth >= VERIFIED_DEPTH:
+                write_int(memory + at.NULL_PLY, ply + max(shallow, 1))
+                score = search_node(position, key, shallow, alpha, beta, ply, memory)
+                write_int(memory + at.NULL_PLY, 0)
+            if read_int(memory + at.STATUS) != at.RUNNING:
+                return 0
+            if score >= beta:
+                # A mate after a null move is no mate.
+                return score if score < MATE_BOUND else beta
+    if REDUCES and table_move == NO_MOVE and depth >= LEAST_INTERNAL_DEPTH and ply > 0:
+        depth -= 1
+
+    # Step 4. Generate the moves; the table's comes first, the others by rank or as generated.
     end = memory + at.MOVES + ply * MOVE_ROW_BYTES
     last = moves(position, end)
+    if STUCK and last == end:
+        return final_score(position, stuck(position), ply, memory)
     if RANKS:
         rank_moves(position, table_move, ply, memory, end, last)
     elif TABLE and table_move != NO_MOVE:
-        for cursor in range(end, last, WORD_BYTES):
-            if read_int(cursor) == table_move:
-                write_int(cursor, read_int(end))
-                write_int(end, table_move)
-                break
-
+        swap_to_front(table_move, end, last)
     best = -INFINITY
     best_move = NO_MOVE
     low = alpha
-    if RANKS:
-        pick_move(end, last)
     for cursor in range(end, last, WORD_BYTES):
-        move = read_int(cursor) & MOVE_MASK
         following = cursor + WORD_BYTES
-        if RANKS and following < last:
+        if RANKS and (cursor == end or not LOOKS_AHEAD):
+            pick_move(cursor, last)
+        if RANKS and LOOKS_AHEAD and following < last:
             pick_move(following, last)
+        move = read_int(cursor) & MOVE_MASK
+        rank = read_int(cursor) >> RANK_SHIFT
 
-        # Step 4. Play the move. A finished game and the horizon are scored on the spot: half of all nodes.
+        # Step 5. Play the move; leave it out, or decide how deeply it is searched.
         child = play(position, move)
-        is_same_side = EXTRA_TURNS and side_to_move(child) == side_to_move(position)
         result = outcome(child)
-        if result != ONGOING or depth <= 1 or ply >= MAX_PLY - 2:
+        if REPEATS and result == ONGOING and repeats(child, key_of(child), ply + 1, memory) == 1:
+            result = DRAW
+        gives_check = enter_path(child, key_of(child), ply + 1, memory) if KEEPS_PATH else 0
+        number = (cursor - end) // WORD_BYTES
+        may_skip = SKIPS and may_cut and best > -MATE_BOUND and gives_check == 0 and result == ONGOING
+        if may_skip and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
+            continue
+        child_depth = depth - 1
+        if EXTENDS and gives_check == 1 and ply < read_int(memory + at.EXTENSION_END):
+            child_depth = depth
+        reduction = late_reduction(rank, number, depth, is_pv, improving, gives_check) if REDUCES else 0
+
+        # Step 6. A finished game and the horizon are scored on the spot: half of all nodes.
+        is_same_side = EXTRA_TURNS and side_to_move(child) == side_to_move(position)
+        if result != ONGOING or (not QUIESCES and child_depth <= 0) or ply >= MAX_PLY - 2:
             score = leaf_score(child, result, ply + 1, memory)
-            write_int(memory + at.LENGTHS + (ply + 1) * WORD_BYTES, 0)
             if not is_same_side:
                 score = -score
         else:
-            # Step 5. Ask for the child's bucket of the table, and for its next sibling's: that one will have arrived
+            # Step 7. Ask for the child's bucket of the table, and for its next sibling's: that one will have arrived
             # when it is wanted. Worth a third of the speed with a table beyond the processor's cache.
             child_key = key
             if TABLE:
-                child_key = key_of(child) ^ read_word(memory + at.KEY_SALT)
+                child_key = salted_key(child, key_of(child), memory)
                 prefetch_bucket(table, buckets, child_key)
-                if following < last:
+                if LOOKS_AHEAD and following < last:
                     sibling = play(position, read_int(following) & MOVE_MASK)
-                    prefetch_bucket(table, buckets, key_of(sibling) ^ read_word(memory + at.KEY_SALT))
+                    prefetch_bucket(table, buckets, salted_key(sibling, key_of(sibling), memory))
+            if KEEPS_PATH:
+                note_move(position, move, ply, memory)
 
-            # Step 6. The first move gets the full window, the others a null window and, if they beat it, the rest.
+            # Step 8. The first move gets the full window, the others a null window, late ones a shallower search too;
+            # if they beat it, the whole depth, and the rest of the window.
             lower = low if PRUNES else OPEN_LOW
             upper = low + 1 if PVS and cursor > end else beta if PRUNES else OPEN_HIGH
             while True:
                 if is_same_side:
-                    score = search_node(child, child_key, depth - 1, lower, upper, ply + 1, memory)
+                    score = search_node(child, child_key, child_depth - reduction, lower, upper, ply + 1, memory)
                 else:
-                    score = -search_node(child, child_key, depth - 1, -upper, -lower, ply + 1, memory)
+                    score = -search_node(child, child_key, child_depth - reduction, -upper, -lower, ply + 1, memory)
+                if REDUCES and reduction > 0 and score > low:
+                    reduction = 0
+                    continue
                 if not PVS or upper >= beta or score <= low or score >= beta:
                     break
                 count(memory, at.RESEARCHES)
-                # One below the score, not at it: a score that stays is then exact, and its line whole.
-                lower = score - 1
+                # One below the score, not at it: a score that stays is then exact, and its line whole. Selective
+                # searches of two windows may disagree: what the first one said is then forgotten.
+                lower = low if SELECTIVE else score - 1
                 upper = beta
         if read_int(memory + at.STATUS) != at.RUNNING:
             return 0
 
-        # Step 7. Keep the best; a move that reaches beta refutes the node.
+        # Step 9. Keep the best; a move that reaches beta refutes the node.
         if score > best:
             best = score
             best_move = move
             if score > low:
                 low = score
-                if beta - alpha > 1:
+                if is_pv:
                     extend_line(memory, ply, move)
                 if PRUNES and score >= beta:
                     count(memory, at.FAIL_HIGHS)
                     if cursor == end:
                         count(memory, at.FIRST_FAIL_HIGHS)
                     if RANKS:
-                        credit_fail_high(position, move, depth, ply, memory)
+                        credit_fail_high(position, move, depth, ply, memory, end, cursor)
                     break
 
-    # Step 8. Store the result; its bound is judged by the original alpha.
+    # Step 10. Store the result; its bound is judged by the original alpha.
     if FAIL_HARD:
         best = max(alpha, min(best, beta))
     if TABLE:
@@ -299,12 +305,17 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
         The score, by the contract of `search_node` for the window that the workspace then holds. It is void if
         `STATUS` is neither `RUNNING` nor changed by a narrowing that this function has dealt with.
     """
-    key = key_of(position) ^ read_word(memory + at.KEY_SALT)
+    key = salted_key(position, key_of(position), memory)
     result = outcome(position)
-    if result != ONGOING or depth <= 0:
+    if result != ONGOING or (depth <= 0 and not QUIESCES):
         write_int(memory + at.STATUS, at.RUNNING)
-        write_int(memory + at.LENGTHS + ply * WORD_BYTES, 0)
         return leaf_score(position, result, ply, memory)
+    enter_path(position, key_of(position), ply, memory)
+    write_int(memory + at.EXTENSION_END, 2 * (ply + depth))
+    write_int(memory + at.NULL_PLY, 0)
+    write_int(memory + at.PLAYED + (ply - 1) * WORD_BYTES, at.NOT_KNOWN)
+    for before in (1, 2):
+        write_int(memory + at.ESTIMATES + (ply - before) * WORD_BYTES, at.UNKNOWN)
     while True:
         write_int(memory + at.STATUS, at.RUNNING)
         alpha = read_int(memory + at.TASK_ALPHA)

@@ -1,11 +1,15 @@
 """Move ordering: table move, killers (Akl and Newborn 1977), the game's own estimate, history (Schaeffer 1983).
 
 Instantiated together with the kernel. A ranked move is one word, ``rank << 16 | move``, so that a move and its rank
-are moved at once.
+are moved at once. Where a game tells quiet moves from others, the killers and what `search.history` knows rank the
+quiet ones alone::
+
+    table move > what gains by `order` > killers > counter-move > other quiet moves > what loses by `order`
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from search import jit
@@ -20,6 +24,11 @@ HAS_ORDER = _game.has_order
 HAS_HISTORY = _game.history_size > 0
 RANKS = _flags.ordering and (HAS_ORDER or HAS_HISTORY)
 HISTORY = at.history_offset(_game.max_moves)
+LEARNS = HAS_HISTORY and _game.has("is_quiet")
+_history = jit.specialise("search.history", _game, _flags)
+move_before, promise, counter_move = _history.move_before, _history.promise, _history.counter_move
+credit_quiet: Callable[..., int] = _history.credit_quiet
+is_quiet = _game.is_quiet
 
 RANK_SHIFT = 16
 TABLE_RANK = 1 << 44
@@ -27,6 +36,11 @@ KILLER_RANK = 1 << 43
 ORDER_WEIGHT = 1 << 12
 """A game's estimate outweighs history by this factor; history decides among equals."""
 HISTORY_LIMIT = ORDER_WEIGHT - 1
+
+QUIET_BOUND = 1 << 20
+"""Where quiet moves are told from others, their ranks stay within this, either way, and those of others beyond."""
+QUIET_KILLER = QUIET_BOUND - 2
+COUNTER_RANK = QUIET_BOUND - 3
 
 
 @jit.helper
@@ -39,11 +53,23 @@ def killer_address(memory: int, ply: int) -> int:
 def rank_moves(position: Any, table_move: int, ply: int, memory: int, begin: int, last: int) -> int:
     """Put a rank above each move between two addresses of the stack; returns 0."""
     killers = killer_address(memory, ply)
+    before = move_before(ply, memory) if LEARNS else 0
+    counter = counter_move(before, memory) if LEARNS else 0
     for cursor in range(begin, last, WORD_BYTES):
         move = read_int(cursor)
         rank = 0
         if move == table_move:
             rank = TABLE_RANK
+        elif LEARNS and is_quiet(position, move) == 1:
+            rank = promise(move_slot(position, move), before, memory)
+            if move == read_int(killers):
+                rank = QUIET_KILLER + 1
+            elif move == read_int(killers + WORD_BYTES):
+                rank = QUIET_KILLER
+            elif move == counter:
+                rank = COUNTER_RANK
+        elif LEARNS:
+            rank = order(position, move) * ORDER_WEIGHT
         elif HAS_HISTORY and (move == read_int(killers) or move == read_int(killers + WORD_BYTES)):
             rank = KILLER_RANK + (1 if move == read_int(killers) else 0)
         else:
@@ -52,6 +78,17 @@ def rank_moves(position: Any, table_move: int, ply: int, memory: int, begin: int
             if HAS_HISTORY:
                 rank += read_int(memory + HISTORY + move_slot(position, move) * WORD_BYTES)
         write_int(cursor, rank << RANK_SHIFT | move)
+    return 0
+
+
+@jit.helper
+def swap_to_front(move: int, begin: int, last: int) -> int:
+    """Exchange a move with the first one between two addresses; returns 0."""
+    for cursor in range(begin, last, WORD_BYTES):
+        if read_int(cursor) == move:
+            write_int(cursor, read_int(begin))
+            write_int(begin, move)
+            break
     return 0
 
 
@@ -72,13 +109,25 @@ def pick_move(cursor: int, last: int) -> int:
 
 
 @jit.helper
-def credit_fail_high(position: Any, move: int, depth: int, ply: int, memory: int) -> int:
-    """Remember a move that refuted a node: as a killer of its ply, and by depth squared in the history; returns 0."""
+def credit_fail_high(position: Any, move: int, depth: int, ply: int, memory: int, begin: int, cursor: int) -> int:
+    """Remember a move that refuted a node, as a killer of its ply and in the history; returns 0.
+
+    Parameters
+    ----------
+    position, move, depth, ply, memory
+        As in the kernel.
+    begin, cursor
+        Between these addresses lie the moves that were tried before.
+    """
+    if LEARNS and is_quiet(position, move) == 0:
+        return 0
     if HAS_HISTORY:
         killers = killer_address(memory, ply)
         if read_int(killers) != move:
             write_int(killers + WORD_BYTES, read_int(killers))
             write_int(killers, move)
+        if LEARNS:
+            return credit_quiet(position, move, depth, ply, memory, begin, cursor)
         slot = memory + HISTORY + move_slot(position, move) * WORD_BYTES
         value = read_int(slot)
         # Grows fast while small, and never reaches the limit.

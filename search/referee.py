@@ -34,6 +34,10 @@ class Facts(NamedTuple):
     """0 or 1 for games with extra turns, else always 0."""
     key: int
     """The 64-bit hash, as a signed integer."""
+    table_key: int
+    """The hash under which a table holds the position: another one where a draw by the clock is near."""
+    clock: int
+    """Plies since a move that cannot be undone; 0 for games that have no clock."""
 
     @property
     def is_over(self) -> bool:
@@ -71,8 +75,32 @@ class Referee:
         return self.game.position(self.rulebook.play_move(position, move))
 
     def facts(self, position: Any) -> Facts:
-        """Return outcome, estimate, side to move and hash."""
-        return Facts(*self.rulebook.facts_of(position))
+        """Return outcome, estimate, side to move, hashes and clock."""
+        return Facts(*self.rulebook.facts_of(position, self._buffer.ctypes.data))
+
+    def history_after(self, history: tuple[int, ...], parent: Facts, child: Facts) -> tuple[int, ...]:
+        """Return the hashes of the positions that can come back after a move, the latest last.
+
+        Parameters
+        ----------
+        history
+            The same, of the position before the move.
+        parent, child
+            The positions before and after it.
+        """
+        return (*history, parent.key)[-child.clock :] if child.clock else ()
+
+    def is_repetition(self, history: tuple[int, ...], key: int, ply: int) -> bool:
+        """Tell whether a position is a draw because it came before: the plain twin of `search.repetition`.
+
+        Parameters
+        ----------
+        history
+            The positions that can come back, the latest last.
+        key, ply
+            Hash of the position, and its plies from the root; what came before the root counts from the third time on.
+        """
+        return history.count(key) > 1 or (ply > 0 and key in history[-ply:])
 
     def changes_side(self, before: Any, after: Any) -> bool:
         """Tell whether the other side is to move after a move."""
@@ -121,7 +149,7 @@ class Referee:
         position = self.game.parse("")
         word = np.zeros(16, np.int64)
         address = (word.ctypes.data + 63) & ~63
-        self.rulebook.facts_of(position)
+        self.rulebook.facts_of(position, self._buffer.ctypes.data)
         self.rulebook.list_moves(position, self._buffer.ctypes.data)
         self.rulebook.play_move(position, int(self._buffer[0]))
         self.rulebook.probe_table(address, 1, 0)

@@ -13,7 +13,9 @@ from tt_store.table import probe
 
 _game, _flags = jit.binding(__name__)
 _moves, _play, _outcome, _key, _evaluate = _game.moves, _game.play, _game.outcome, _game.key, _game.evaluate
-_side_to_move = _game.side_to_move
+_side_to_move, _stuck, _clock = _game.side_to_move, _game.stuck, _game.clock
+_table_key = jit.specialise("search.repetition", _game, _flags).table_key
+_STUCK = _game.has("stuck")
 
 
 @jit.cached
@@ -29,9 +31,17 @@ def play_move(position: Any, move: int) -> Any:
 
 
 @jit.cached
-def facts_of(position: Any) -> tuple[int, int, int, int]:
-    """Return the outcome, the estimate, the side to move (0 or 1) and the hash as a signed integer."""
-    return _outcome(position), _evaluate(position), _side_to_move(position), as_int(_key(position))
+def facts_of(position: Any, room: int) -> tuple[int, int, int, int, int, int]:
+    """Return the outcome, the estimate, the side to move (0 or 1), hash and table's key as signed integers, the clock.
+
+    There is room for a position's moves at an address.
+    """
+    result = _outcome(position)
+    if _STUCK and _moves(position, room) == room:
+        result = _stuck(position)
+    key = _key(position)
+    table_key = as_int(_table_key(position, key))
+    return result, _evaluate(position), _side_to_move(position), as_int(key), table_key, _clock(position)
 
 
 @jit.cached

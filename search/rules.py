@@ -21,6 +21,15 @@ Optional names::
     move_slot(position, move)   @helper, with HISTORY_SIZE: 0..HISTORY_SIZE-1; asks for killers and history
     side_to_move(position)      @helper, 0 or 1: needed only if a move may leave the same side to move
     count_moves(position)       @helper: how many `moves` pushes; perft then asks for no outcome: draws by rule go on
+    stuck(position)             @helper: the final score where `moves` pushes none; `outcome` need not see that then
+    clock(position)             @helper: plies since a move that cannot be undone. A position that came before is then
+                                a draw (see `search.repetition`), and so is, by `outcome`, a clock of 100
+    in_check(position)          @helper, 1 or 0: whether the side to move must answer a threat to its king
+    is_quiet(position, move)    @helper, 1 or 0: whether a move leaves the material alone; see `search.history`
+    captures(position, end)     @helper: push the moves of the quiescence search; one of a negative `order` is left out
+    exchange_at_least(position, move, threshold)  @helper, 1 or 0: whether the exchange that a move begins wins so much
+    pass_turn(position)         @inlined: the position after a null move, which only the search plays, with `has_pieces`
+    has_pieces(position)        @helper, 1 or 0: whether to be on the move is hardly ever a burden
     plies_left(position)        plain: no game from here lasts longer; the search then knows when it is complete
     score_text(position, score, is_solved)  plain: a score in its users' convention
     mirror(position)            plain: a symmetric position of equal value, for tests
@@ -43,7 +52,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from search.jit import helper
+from search.jit import helper, inlined
 from search.scores import MATE, MATE_BOUND, mate_distance
 from tt_store.errors import RootsplitError
 from tt_store.layout import WORD_BYTES
@@ -95,10 +104,27 @@ def _no_count(_position: Any) -> int:
     return 0
 
 
+@helper
+def _no_moves(_position: Any, end: int) -> int:
+    return end
+
+
+@helper
+def _even_exchange(_position: Any, _move: int, threshold: int) -> int:
+    return 1 if threshold <= 0 else 0
+
+
+@inlined
+def _same_position(position: Any) -> Any:
+    return position
+
+
 MovesRule = Callable[[Any, int], int]
 PlayRule = Callable[[Any, int], Any]
 PositionRule = Callable[[Any], int]
 MoveRule = Callable[[Any, int], int]
+ExchangeRule = Callable[[Any, int, int], int]
+PassRule = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +156,33 @@ class Game:
     count_moves: PositionRule
     """0 by default; see `has_count`."""
     has_count: bool
+    stuck: PositionRule
+    """0 by default, as are the next three; `has` tells whether the game defines them."""
+    clock: PositionRule
+    in_check: PositionRule
+    has_pieces: PositionRule
+    is_quiet: MoveRule
+    """0 by default."""
+    captures: MovesRule
+    """None by default."""
+    exchange_at_least: ExchangeRule
+    """Of an even exchange by default."""
+    pass_turn: PassRule
+    """Does nothing by default."""
+
+    def has(self, *rules: str) -> bool:
+        """Tell whether the game defines all of these optional rules."""
+        return all(hasattr(self.module, rule) for rule in rules)
+
+    @property
+    def history_words(self) -> int:
+        """Words of a workspace for what the search learns about moves: see `search.history`."""
+        return self.history_size * (self.history_size + 2) if self.has("is_quiet") else self.history_size
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether the search may leave out moves, or search them less deeply, by rules that the game defines."""
+        return self.has("in_check")
 
     @property
     def label(self) -> str:
@@ -247,6 +300,14 @@ def load_game(name: str) -> Game:
         has_extra_turns=hasattr(module, "side_to_move"),
         count_moves=getattr(module, "count_moves", _no_count),
         has_count=hasattr(module, "count_moves"),
+        stuck=getattr(module, "stuck", _no_count),
+        clock=getattr(module, "clock", _no_count),
+        in_check=getattr(module, "in_check", _no_count),
+        has_pieces=getattr(module, "has_pieces", _no_count),
+        is_quiet=getattr(module, "is_quiet", _no_order),
+        captures=getattr(module, "captures", _no_moves),
+        exchange_at_least=getattr(module, "exchange_at_least", _even_exchange),
+        pass_turn=getattr(module, "pass_turn", _same_position),
     )
 
 

@@ -43,6 +43,8 @@ class Job(NamedTuple):
     """What a draw costs the side that the search is for, in the game's units."""
     salt: int = 0
     """Mixed into all keys (signed 64-bit): searches of different salts share nothing in the table."""
+    history: tuple[int, ...] = ()
+    """Hashes of the positions before this one that can come back, the latest last: `ply` of them are the search's."""
 
 
 class Outcome(NamedTuple):
@@ -111,7 +113,7 @@ class Searcher:
         self.referee = Referee(game, notice)
         self._kernel = jit.specialise("search.kernel", game, flags)
         self._segment, self._controls = segment, controls
-        self._memory = np.zeros(at.workspace_words(game.max_moves, game.history_size), np.int64)
+        self._memory = np.zeros(at.workspace_words(game.max_moves, game.history_words), np.int64)
         self._address = self._memory.ctypes.data
         self._put(at.PROGRESS_ADDRESS, controls.progress_address(slot))
         self._put(at.STOP_ADDRESS, controls.stop_address)
@@ -162,7 +164,17 @@ class Searcher:
         mark = self.referee.facts(job.position).side_to_move if self.game.has_extra_turns else job.ply & 1
         self._put(at.SIDE_MARK, mark ^ job.side)
         self._put(at.KEY_SALT, job.salt ^ self._variant_salt)
+        if self.game.has("clock"):
+            self._put_history(job)
         return int(self._kernel.search_root(job.position, job.depth, job.ply, self._address))
+
+    def _put_history(self, job: Job) -> None:
+        """Write the keys of the path before the job's root; where one is not known, none comes back."""
+        first = at.PATH_KEYS // WORD_BYTES - at.HISTORY_KEYS
+        last = at.PATH_KEYS // WORD_BYTES + job.ply
+        known = job.history[-(last - first) :]
+        self._memory[first:last] = 0
+        self._memory[last - len(known) : last] = known
 
     def _line(self, job: Job) -> tuple[int, ...]:
         """Return the kernel's line, cut where it is illegal, continued from exact entries of the table."""
@@ -182,7 +194,7 @@ class Searcher:
         """Return the table's move for a position, of any entry or only of an exact one; perhaps an illegal one."""
         if not self.flags.table:
             return NO_MOVE
-        key = self.referee.facts(position).key ^ job.salt ^ self._variant_salt
+        key = self.referee.facts(position).table_key ^ job.salt ^ self._variant_salt
         segment = self._segment
         entry = unpack(self.referee.rulebook.probe_table(segment.table_address, segment.buckets, key))
         return entry.move if entry.bound == BOUND_EXACT or not is_exact else NO_MOVE

@@ -2,16 +2,17 @@
 
 An array owned by Numba costs 10-12 ns a node in reference counts; kernels therefore get the address of this block::
 
-    +----------+---------+---------+---------------------+-----------+-----------------+
-    | counters | killers | lengths | lines (triangular)  | move stack| history         |
-    +----------+---------+---------+---------------------+-----------+-----------------+
+    +----------+---------+---------+------+---------------------+-----------+-----------------+
+    | counters | killers | lengths | path | lines (triangular)  | move stack| history         |
+    +----------+---------+---------+------+---------------------+-----------+-----------------+
 
-All fields are 64-bit words. One thread at a time uses a workspace.
+All fields are 64-bit words. One thread at a time uses a workspace. What belongs to a ply of the path is found by the
+ply; the words before the root's are those of the game before it, or say that nothing is known.
 """
 
 from __future__ import annotations
 
-from search.scores import MAX_PLY
+from search.scores import INFINITY, MAX_PLY
 from tt_store.layout import WORD_BYTES
 
 _HEADER_WORDS = 64
@@ -53,10 +54,28 @@ CONTEMPT = 24 * WORD_BYTES
 SIDE_MARK = 25 * WORD_BYTES
 """Parity of the ply (with extra turns: side to move) of the nodes where the side that the search is for moves."""
 
+NULL_PLY = 29 * WORD_BYTES
+"""No null move is tried above this ply: while a null move's verdict is verified."""
+
+EXTENSION_END = 30 * WORD_BYTES
+"""From this ply on no check extends the search."""
+
 KILLERS = _HEADER_WORDS * WORD_BYTES
 KILLERS_A_PLY = 2
 LENGTHS = KILLERS + MAX_PLY * KILLERS_A_PLY * WORD_BYTES
-LINES = LENGTHS + (MAX_PLY + 1) * WORD_BYTES
+
+HISTORY_KEYS = 128
+"""Positions before the root that a repetition can reach back to: the clock ends the game sooner."""
+_BEFORE = 2
+PATH_KEYS = LENGTHS + (MAX_PLY + 1 + HISTORY_KEYS) * WORD_BYTES
+"""Hash of the position at each ply."""
+CHECKS = PATH_KEYS + (MAX_PLY + 1) * WORD_BYTES
+"""Whether the side to move is in check."""
+ESTIMATES = CHECKS + (MAX_PLY + 1 + _BEFORE) * WORD_BYTES
+"""The static estimate, `UNKNOWN` in check."""
+PLAYED = ESTIMATES + (MAX_PLY + 1 + _BEFORE) * WORD_BYTES
+"""Slot of the move that is being searched, plus one; 0 for a null move, `NOT_KNOWN` above the root of a task."""
+LINES = PLAYED + (MAX_PLY + 1) * WORD_BYTES
 LINE_BYTES = MAX_PLY * WORD_BYTES
 MOVES = LINES + MAX_PLY * LINE_BYTES
 
@@ -64,9 +83,14 @@ RUNNING, OUT_OF_NODES, STOPPED, ABORTED, NARROWED = 0, 1, 2, 3, 4
 """Values of `STATUS`: why a search is unwinding, if it is."""
 
 
-def workspace_words(max_moves: int, history_size: int) -> int:
-    """Return the size of a workspace in words, for a game's branching and number of history slots."""
-    return MOVES // WORD_BYTES + MAX_PLY * max_moves + history_size
+NOT_KNOWN = -1
+UNKNOWN = -INFINITY
+"""An estimate that nobody made."""
+
+
+def workspace_words(max_moves: int, history_words: int) -> int:
+    """Return the size of a workspace in words, for a game's branching and what it learns about moves."""
+    return MOVES // WORD_BYTES + MAX_PLY * max_moves + history_words
 
 
 def history_offset(max_moves: int) -> int:

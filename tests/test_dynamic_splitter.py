@@ -71,7 +71,7 @@ class Tree:
 
         return value(node, depth)
 
-    def expand(self, position: tuple[int, ...], _ply: int, _side: int) -> list[Child]:
+    def expand(self, position: tuple[int, ...], _ply: int, _side: int, _history: tuple[int, ...]) -> list[Child]:
         return [
             Child(number + 1, (child,), self.sides[child], child, None if self.children[child] else self.scores[child])
             for number, child in enumerate(self.children[position[0]])

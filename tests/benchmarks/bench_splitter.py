@@ -44,7 +44,7 @@ class SplitterSpeed:
         return self.events / self.time_s
 
 
-def expand(position: tuple[int, ...], _ply: int, side: int) -> list[Child]:
+def expand(position: tuple[int, ...], _ply: int, side: int, _history: tuple[int, ...]) -> list[Child]:
     """Return children whose keys are hashes of their parent's."""
     return [
         Child(move, (key,), 1 - side, key)

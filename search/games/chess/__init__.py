@@ -10,7 +10,7 @@ from search.games.chess.moves import MAX_MOVES, captures, count_moves, moves
 from search.games.chess.notation import move_text, parse_move, score_text
 from search.games.chess.ordering import HISTORY_SIZE, is_quiet, move_slot, order
 from search.games.chess.outcome import cheap_outcome, full_outcome, stuck
-from search.games.chess.outcome import full_outcome as outcome
+from search.games.chess.outcome import cheap_outcome as outcome
 from search.games.chess.play import pass_turn, play
 
 __all__ = [

@@ -1,0 +1,157 @@
+"""What a selective search leaves out, and what it searches more or less deeply: each rule behind its flag.
+
+Instantiated together with the kernel, for games that define `in_check` and, as a rule needs them, `is_quiet`,
+`exchange_at_least`, `pass_turn` and `has_pieces`. Estimates are in hundredths of a pawn. No rule may make a mate that
+is not there: moves are left out only after one was found that does not lose, and where the window lies among mate
+scores nothing is left out at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from search import jit
+from search import workspace as at
+from search.flags import Pruning
+from search.scores import MATE_BOUND
+from tt_store.layout import WORD_BYTES
+from tt_store.native import constant_table, read_int, write_int
+
+_game, _flags = jit.binding(__name__)
+_ordering = jit.specialise("search.ordering", _game, _flags)
+
+evaluate, in_check, has_pieces = _game.evaluate, _game.in_check, _game.has_pieces
+exchange_at_least = _game.exchange_at_least
+QUIET_BOUND, COUNTER_RANK = _ordering.QUIET_BOUND, _ordering.COUNTER_RANK
+
+_MAY = _flags.pruning == Pruning.PVS and not _flags.exact_depth and _game.has("in_check")
+_RANKS_QUIET = _ordering.LEARNS and _ordering.RANKS
+EXTENDS = _flags.check_extension and _MAY
+PASSES = _flags.null_move and _MAY and _game.has("pass_turn", "has_pieces") and not _game.has_extra_turns
+REDUCES = _flags.late_reduction and _MAY and _RANKS_QUIET
+SKIPS = _flags.forward_pruning and _MAY and _RANKS_QUIET and _game.has("exchange_at_least")
+QUIESCES = _flags.quiescence and _game.has("captures")
+SEES_CHECKS = EXTENDS or PASSES or REDUCES or SKIPS or (QUIESCES and _game.has("in_check"))
+ESTIMATES = PASSES or REDUCES or SKIPS
+
+NO_SCORE = at.UNKNOWN
+LEAST_PASS_DEPTH = 3
+VERIFIED_DEPTH = 10
+"""From this depth on the verdict of a null move is verified: zugzwang is rare, and costs most here."""
+LEAST_INTERNAL_DEPTH = 4
+"""From this depth on a node without a table move is searched less deeply."""
+SHALLOW_DEPTH = 7
+"""Up to this depth moves are left out by the estimate."""
+_MOST = 63
+
+
+def _reduction_table() -> np.ndarray:
+    """Return how much less deeply a late move is searched: by the logarithms of depth and of the move's number."""
+    depths, numbers = np.log(np.maximum(np.indices((_MOST + 1, _MOST + 1)), 1))
+    return np.asarray(0.7 + depths * numbers / 2.2, dtype=np.int64).ravel()
+
+
+_reductions = constant_table("reductions", _reduction_table())
+
+
+@jit.helper
+def note_check(position: Any, ply: int, memory: int) -> int:
+    """Note for the node at a ply whether its side to move is in check, and return it."""
+    checked = in_check(position)
+    write_int(memory + at.CHECKS + ply * WORD_BYTES, checked)
+    return checked
+
+
+@jit.helper
+def note_estimate(position: Any, ply: int, memory: int) -> int:
+    """Note a node's static estimate, and return it: `UNKNOWN` in check, where it would say little."""
+    estimate = at.UNKNOWN
+    if read_int(memory + at.CHECKS + ply * WORD_BYTES) == 0:
+        estimate = evaluate(position)
+    write_int(memory + at.ESTIMATES + ply * WORD_BYTES, estimate)
+    return estimate
+
+
+@jit.helper
+def is_improving(estimate: int, ply: int, memory: int) -> int:
+    """Return 1 if the side to move stands better than before its last move, else 0."""
+    return 1 if estimate > read_int(memory + at.ESTIMATES + (ply - 2) * WORD_BYTES) else 0
+
+
+@jit.helper
+def is_far_above(estimate: int, depth: int, beta: int, improving: int) -> int:
+    """Return 1 if the estimate is so far above beta that the opponent will not catch up, else 0 (reverse futility)."""
+    return 1 if depth <= SHALLOW_DEPTH and estimate - 80 * depth + 60 * improving >= beta else 0
+
+
+@jit.helper
+def is_far_below(estimate: int, depth: int, alpha: int) -> int:
+    """Return 1 if the estimate is so far below alpha that only captures help, else 0 (Birmingham and Kent 1977)."""
+    return 1 if depth <= 3 and estimate + 150 + 180 * depth * depth <= alpha else 0
+
+
+@jit.helper
+def may_pass(position: Any, estimate: int, depth: int, beta: int, ply: int, memory: int) -> int:
+    """Return 1 if a null move is worth a try (Donninger 1993), else 0: never twice in a row, nor without pieces."""
+    if depth < LEAST_PASS_DEPTH or estimate < beta or ply < read_int(memory + at.NULL_PLY):
+        return 0
+    return has_pieces(position) if read_int(memory + at.PLAYED + (ply - 1) * WORD_BYTES) != 0 else 0
+
+
+@jit.helper
+def pass_reduction(estimate: int, depth: int, beta: int) -> int:
+    """Return how much less deeply a null move is searched."""
+    return 4 + depth // 4 + min((estimate - beta) // 200, 3)
+
+
+@jit.helper
+def is_skipped(
+    position: Any, move: int, rank: int, number: int, depth: int, estimate: int, improving: int, alpha: int
+) -> int:
+    """Return 1 for a move that is left out, else 0.
+
+    Parameters
+    ----------
+    position, move
+        A move that gives no check, in a node with a null window, after another that does not lose.
+    rank, number
+        Its rank by `search.ordering`, and how many moves were tried before.
+    depth, estimate, improving, alpha
+        Of the node; the estimate is `UNKNOWN` in check.
+    """
+    if depth > SHALLOW_DEPTH:
+        return 0
+    is_quiet = -QUIET_BOUND < rank < QUIET_BOUND
+    if not is_quiet:
+        # A capture that gains is never left out.
+        return 0 if rank > 0 or exchange_at_least(position, move, -90 * depth) == 1 else 1
+    if estimate != at.UNKNOWN and rank < COUNTER_RANK:
+        if number > (3 + depth * depth) >> (1 - improving):
+            return 1
+        if estimate + 120 + 90 * depth <= alpha:
+            return 1
+        if depth <= 3 and rank < -4000 * depth:
+            return 1
+    return 0 if exchange_at_least(position, move, -50 * depth) == 1 else 1
+
+
+@jit.helper
+def late_reduction(rank: int, number: int, depth: int, is_pv: int, improving: int, gives_check: int) -> int:
+    """Return how much less deeply a late move is searched at first, 0 or more."""
+    if depth < 3 or number < 2 + is_pv or rank >= QUIET_BOUND:
+        return 0
+    index = min(depth, _MOST) * (_MOST + 1) + min(number, _MOST)
+    reduction = read_int(_reductions() + index * WORD_BYTES) - is_pv - gives_check + 1 - improving
+    if rank >= COUNTER_RANK:
+        reduction -= 1
+    elif rank > -QUIET_BOUND:
+        reduction -= rank >> 13
+    return max(0, min(reduction, depth - 2))
+
+
+@jit.helper
+def is_open(alpha: int, beta: int) -> int:
+    """Return 1 if a window lies among estimates, 0 if it asks for mates."""
+    return 1 if alpha > -MATE_BOUND and beta < MATE_BOUND else 0
