@@ -56,10 +56,10 @@ class Sample(NamedTuple):
 class Plan:
     """How games are played."""
 
-    nodes: int = 5_000
+    nodes: int = 2_000
     """Nodes a move."""
-    keep: float = 0.6
-    """Probability that a quiet position is kept: neighbours tell little that is new."""
+    keep: float = 0.3
+    """Probability that a quiet position is kept: neighbours tell little that is new, and many games tell more."""
     table_mb: float = 16.0
 
 
@@ -90,11 +90,21 @@ class Player:
         """Give the table's memory back."""
         self._segment.close()
 
-    def best(self, position: Any, salt: int) -> tuple[int, int]:
-        """Return the best move and its score with the plan's nodes; `salt` keeps games apart in the table."""
+    def best(self, position: Any, salt: int, history: tuple[int, ...] = ()) -> tuple[int, int]:
+        """Return the best move and its score with the plan's nodes.
+
+        Parameters
+        ----------
+        position
+            The game goes on.
+        salt
+            Keeps games apart in the table.
+        history
+            Keys of the positions before this one.
+        """
         nodes_left, found = self.plan.nodes, (self.referee.legal_moves(position)[0], 0)
         for depth in range(1, MOST_DEPTH):
-            outcome = self._searcher.run(Job(position, depth, node_limit=nodes_left, salt=salt))
+            outcome = self._searcher.run(Job(position, depth, node_limit=nodes_left, salt=salt, history=history))
             nodes_left -= outcome.statistics.nodes
             if outcome.is_finished and outcome.line:
                 found = outcome.line[0], outcome.score
@@ -111,12 +121,13 @@ class Player:
             return []
         kept: list[tuple[str, int]] = []
         judge = _Judge()
+        history: tuple[int, ...] = ()
         while True:
             facts = self.referee.facts(position)
             if facts.is_over:
                 result = DRAWN if facts.outcome == DRAW else _winner(position, facts.outcome)
                 break
-            move, score = self.best(position, seed)
+            move, score = self.best(position, seed, history)
             is_white = not position.state & BLACK_TO_MOVE
             verdict = judge.verdict(score if is_white else -score, facts.key)
             if verdict is not None:
@@ -124,7 +135,9 @@ class Player:
                 break
             if rng.random() < self.plan.keep and abs(score) < MATE_BOUND and _is_sample(position, move):
                 kept.append((self.game.text(position), score))
-            position = self.referee.play(position, move)
+            following = self.referee.play(position, move)
+            history = self.referee.history_after(history, facts, self.referee.facts(following))
+            position = following
         return [Sample(fen, score, result) for fen, score in kept]
 
     def _opening(self, rng: random.Random) -> Any:

@@ -2,7 +2,7 @@
 
 ::
 
-    python -m search.games.chess.tuning play data.epd --games 2000 --nodes 5000 --seed 1
+    python -m search.games.chess.tuning play data.epd --games 5000 --nodes 2000 --seed 1
     python -m search.games.chess.tuning fit data.epd more.epd --write
     python -m search.games.chess.tuning formula --write
 
@@ -162,7 +162,7 @@ def main(words: Sequence[str]) -> None:
     play = commands.add_parser("play", help="play games and append their quiet positions to a file")
     play.add_argument("file", type=Path)
     play.add_argument("--games", type=int, default=1_000)
-    play.add_argument("--nodes", type=int, default=5_000, help="nodes a move")
+    play.add_argument("--nodes", type=int, default=Plan.nodes, help="nodes a move")
     play.add_argument("--seed", type=int, default=1)
     play.set_defaults(run=_play)
     fitting = commands.add_parser("fit", help="fit the weights to files of positions")
