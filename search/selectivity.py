@@ -50,7 +50,7 @@ _MOST = 63
 def _reduction_table() -> np.ndarray:
     """Return how much less deeply a late move is searched: by the logarithms of depth and of the move's number."""
     depths, numbers = np.log(np.maximum(np.indices((_MOST + 1, _MOST + 1)), 1))
-    return np.asarray(0.7 + depths * numbers / 2.2, dtype=np.int64).ravel()
+    return np.asarray(0.4 + depths * numbers / 2.6, dtype=np.int64).ravel()
 
 
 _reductions = constant_table("reductions", _reduction_table())
@@ -143,11 +143,14 @@ def late_reduction(rank: int, number: int, depth: int, is_pv: int, improving: in
     if depth < 3 or number < 2 + is_pv or rank >= QUIET_BOUND:
         return 0
     index = min(depth, _MOST) * (_MOST + 1) + min(number, _MOST)
-    reduction = read_int(_reductions() + index * WORD_BYTES) - is_pv - gives_check + 1 - improving
-    if rank >= COUNTER_RANK:
+    reduction = read_int(_reductions() + index * WORD_BYTES) - is_pv
+    if gives_check == 1 or rank <= -QUIET_BOUND:
+        # What looks like a sacrifice may be one.
+        reduction >>= 1
+    elif rank >= COUNTER_RANK:
         reduction -= 1
-    elif rank > -QUIET_BOUND:
-        reduction -= rank >> 13
+    else:
+        reduction += 1 - improving - (rank >> 13)
     return max(0, min(reduction, depth - 2))
 
 
