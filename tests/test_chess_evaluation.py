@@ -19,11 +19,12 @@ from search.games.chess import mirror, parse, pass_turn, text
 from search.games.chess.evaluation import phase, term_sums
 from search.games.chess.features import TERMS, extract
 from search.games.chess.king_safety import MOST_DANGER, danger_value
+from search.games.chess.selfplay import Plan, Player
 from search.games.chess.terms import FULL_PHASE, OFFSETS, end_half, middle_half, packed_weights
 from search.games.chess.weights import DANGER, WEIGHTS
 from search.referee import Referee
 from search.rules import load_game
-from search.scores import MATE_BOUND
+from search.scores import MATE, MATE_BOUND
 
 chess = pytest.importorskip("chess", reason="python-chess is the board of the slow twin")
 chess_terms = pytest.importorskip("chess_terms")
@@ -206,6 +207,25 @@ def test_a_bare_king_is_driven_to_the_edge_and_to_the_right_corner() -> None:
     # The bishop of d3 is on a light square: mate is in the corners a8 and h1.
     right, wrong = (value_of(f"{row}/8/2K5/8/8/3BN3/8/8 w - - 0 1") for row in ("k7", "7k"))
     assert right > wrong + 60
+
+
+@pytest.mark.parametrize(
+    "fen",
+    ["8/8/8/3k4/8/8/2R5/K7 w - - 0 1", "8/8/8/3k4/8/8/2Q5/K7 w - - 0 1", "8/8/3k4/8/8/3BN3/8/K7 w - - 0 1"],
+)
+def test_a_bare_king_is_mated_with_little_search(fen: str) -> None:
+    player = Player(Plan(nodes=2_000, table_mb=1.0))
+    history: tuple[int, ...] = ()
+    position = player.game.parse(fen)
+    try:
+        while not player.referee.facts(position).is_over:
+            facts = player.referee.facts(position)
+            following = player.referee.play(position, player.best(position, 1, history)[0])
+            history = player.referee.history_after(history, facts, player.referee.facts(following))
+            position = following
+    finally:
+        player.close()
+    assert player.referee.facts(position).outcome == -MATE, text(position)
 
 
 def test_a_position_without_progress_loses_its_worth() -> None:
