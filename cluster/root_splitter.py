@@ -88,6 +88,14 @@ class _Branch:
     nodes: int = 0
     """Spent on it in this root search: a measure of how hard it is to refute."""
 
+    @classmethod
+    def of(cls, child: Child) -> _Branch:
+        """Return a root move about which nothing is known, unless it ends the game."""
+        if child.score is None:
+            return cls(child)
+        score = -child.score if child.side == 1 else child.score
+        return cls(child, score, score)
+
     @property
     def changes_side(self) -> bool:
         return self.child.side == 1
@@ -126,7 +134,7 @@ class RootSplitter:
         # stable, so that moves without a past stay in the game's own order.
         best = max(before, key=lambda branch: branch.lower)
         ranked = sorted(before, key=lambda branch: (branch is not best, -branch.nodes))
-        self._branches = [_Branch(branch.child) for branch in ranked]
+        self._branches = [_Branch.of(branch.child) for branch in ranked]
         self._running = {}
         self._aborts, self._bounds = [], []
         self._depth, self._window, self._epoch = depth, window, epoch

@@ -54,7 +54,8 @@ note_estimate, is_improving = _rules.note_estimate, _rules.is_improving
 note_check: Callable[..., int] = _rules.note_check
 is_far_above, is_far_below = _rules.is_far_above, _rules.is_far_below
 may_pass, pass_reduction = _rules.may_pass, _rules.pass_reduction
-is_skipped, late_reduction, is_open = _rules.is_skipped, _rules.late_reduction, _rules.is_open
+is_skipped, late_reduction, asks_for_mate = _rules.is_skipped, _rules.late_reduction, _rules.asks_for_mate
+may_cut_by_estimate = _rules.may_cut_by_estimate
 
 PRUNES = _flags.pruning != Pruning.NONE
 FAIL_HARD = _flags.pruning == Pruning.FAIL_HARD
@@ -156,7 +157,7 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
     # Step 3. Cut by the estimate: far above the window or far below, or so good that even a null move stays above.
     estimate = note_estimate(position, ply, memory) if ESTIMATES else 0
     improving = is_improving(estimate, ply, memory) if ESTIMATES else 0
-    may_cut = ESTIMATES and not is_pv and ply > 0 and is_open(alpha, beta) == 1
+    may_cut = ESTIMATES and may_cut_by_estimate(alpha, beta, ply, memory) == 1
     if may_cut and estimate != at.UNKNOWN:
         if SKIPS and is_far_above(estimate, depth, beta, improving) == 1:
             return estimate
@@ -217,7 +218,9 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         child_depth = depth - 1
         if EXTENDS and gives_check == 1 and ply < read_int(memory + at.EXTENSION_END):
             child_depth = depth
-        reduction = late_reduction(rank, number, depth, is_pv, improving, gives_check) if REDUCES else 0
+        reduction = 0
+        if REDUCES and asks_for_mate(low, beta, ply) == 0:
+            reduction = late_reduction(rank, number, depth, is_pv, improving, gives_check, memory)
 
         # Step 6. A finished game and the horizon are scored on the spot: half of all nodes.
         is_same_side = EXTRA_TURNS and side_to_move(child) == side_to_move(position)

@@ -15,7 +15,7 @@ import numpy as np
 from search import jit
 from search import workspace as at
 from search.flags import Pruning
-from search.scores import MATE_BOUND
+from search.scores import MATE, MATE_BOUND
 from tt_store.layout import WORD_BYTES
 from tt_store.native import constant_table, read_int, write_int
 
@@ -36,7 +36,8 @@ QUIESCES = _flags.quiescence and _game.has("captures")
 SEES_CHECKS = EXTENDS or PASSES or REDUCES or SKIPS or (QUIESCES and _game.has("in_check"))
 ESTIMATES = PASSES or REDUCES or SKIPS
 
-NO_SCORE = at.UNKNOWN
+WHOLE_DEPTH, WHOLE_NODES = 6, 50_000
+"""Iterations up to this depth leave nothing out while that is cheap: mates in three are found once within reach."""
 LEAST_PASS_DEPTH = 3
 VERIFIED_DEPTH = 10
 """From this depth on the verdict of a null move is verified: zugzwang is rare, and costs most here."""
@@ -107,6 +108,13 @@ def pass_reduction(estimate: int, depth: int, beta: int) -> int:
 
 
 @jit.helper
+def is_whole(memory: int) -> int:
+    """Return 1 while an iteration leaves nothing out, else 0."""
+    is_shallow = read_int(memory + at.EXTENSION_END) <= 2 * WHOLE_DEPTH
+    return 1 if is_shallow and read_int(memory + at.NODES) < WHOLE_NODES else 0
+
+
+@jit.helper
 def is_skipped(
     position: Any, move: int, rank: int, number: int, depth: int, estimate: int, improving: int, alpha: int
 ) -> int:
@@ -138,9 +146,17 @@ def is_skipped(
 
 
 @jit.helper
-def late_reduction(rank: int, number: int, depth: int, is_pv: int, improving: int, gives_check: int) -> int:
+def asks_for_mate(alpha: int, beta: int, ply: int) -> int:
+    """Return 1 where a window asks for a mate within a few plies, else 0: that is worth a search of the whole depth."""
+    return 1 if min(MATE - alpha, MATE + beta) - ply <= WHOLE_DEPTH + 1 else 0
+
+
+@jit.helper
+def late_reduction(
+    rank: int, number: int, depth: int, is_pv: int, improving: int, gives_check: int, memory: int
+) -> int:
     """Return how much less deeply a late move is searched at first, 0 or more."""
-    if depth < 3 or number < 2 + is_pv or rank >= QUIET_BOUND:
+    if depth < 3 or is_whole(memory) == 1 or number < 2 + is_pv or rank >= QUIET_BOUND:
         return 0
     index = min(depth, _MOST) * (_MOST + 1) + min(number, _MOST)
     reduction = read_int(_reductions() + index * WORD_BYTES) - is_pv
@@ -155,6 +171,8 @@ def late_reduction(rank: int, number: int, depth: int, is_pv: int, improving: in
 
 
 @jit.helper
-def is_open(alpha: int, beta: int) -> int:
-    """Return 1 if a window lies among estimates, 0 if it asks for mates."""
+def may_cut_by_estimate(alpha: int, beta: int, ply: int, memory: int) -> int:
+    """Return 1 in a node with a null window among estimates, not the root's nor one of a shallow iteration, else 0."""
+    if beta - alpha > 1 or ply == 0 or is_whole(memory) == 1:
+        return 0
     return 1 if alpha > -MATE_BOUND and beta < MATE_BOUND else 0

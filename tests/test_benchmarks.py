@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from benchmarks.bench_chess_suites import best_moves, mates, speeds
 from benchmarks.bench_splitter import measure as measure_splitter
 from benchmarks.bench_table import measure as measure_table
 from benchmarks.bench_yardstick import perft_speed, search_speed
+
+from search.limits import Limits
 
 
 def test_the_splitter_takes_results_in() -> None:
@@ -25,3 +28,11 @@ def test_the_table_is_measured() -> None:
     speed = measure_table(1, 1)
     assert speed.stores_per_s > 0
     assert speed.probes_per_s > 0
+
+
+def test_suites_are_solved() -> None:
+    won = '3k4/8/8/8/8/8/3q4/3QK3 w - - bm Qxd2+ Kxd2; id "free queen";'
+    tally = best_moves([won, won.replace("bm", "am")], Limits(nodes=2_000))
+    assert (tally.solved, tally.failed) == (1, ["free queen"])
+    assert mates(["6k1/5ppp/8/8/8/8/8/R5K1 w - - bm #1;"], 3).solved == 2
+    assert all("depth" in line for line in speeds(0.05))

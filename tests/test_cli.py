@@ -201,7 +201,7 @@ def test_help_is_no_error() -> None:
 
 
 MISTAKES: dict[str, tuple[list[str], str]] = {
-    "unknown game": (["search", "conect_four"], "unknown game 'conect_four': there are connect_four"),
+    "unknown game": (["search", "conect_four"], "unknown game 'conect_four': there are chess, connect_four"),
     "unknown game of perft": (["perft", "go", "3"], "unknown game 'go'"),
     "full column": (["search", "connect_four", "1111111"], "column 1 is full"),
     "no such column": (["search", "connect_four", "128"], "'8': a column is a digit from 1 to 7"),

@@ -49,7 +49,7 @@ class Tree:
     @property
     def root(self) -> Root:
         children = [Child(100 + index, (index,), side, index) for index, side in enumerate(self.sides)]
-        return Root(ROOT_POSITION, -1, lambda _position, _ply, _side: children, self.contempt, self.salt)
+        return Root(ROOT_POSITION, -1, lambda _position, _ply, _side, _history: children, self.contempt, self.salt)
 
     def move_value(self, move: int) -> int:
         """Return a move's value from the root's side to move."""
