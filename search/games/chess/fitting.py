@@ -27,13 +27,13 @@ _FIRST_MOMENT, _SECOND_MOMENT, _TINY = 0.9, 0.999, 1e-8
 class Settings:
     """How weights are fitted."""
 
-    epochs: int = 15
+    epochs: int = 10
     batch: int = 4_096
     step: float = 1.0
     """The first step's length, in centipawns; it falls to a tenth."""
-    pull: float = 2e-8
+    pull: float = 5e-9
     """What a centipawn squared away from the start costs; keeps rare terms near it."""
-    result_share: float = 0.25
+    result_share: float = 0.4
     """The result's part of the aim; the rest is what the search's score predicts.
 
     The results of a few thousand games are so noisy that a fit to them alone predicts new games worse.

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -91,17 +92,14 @@ def module_text(
         "",
         "Written by `search.games.chess.tuning`, not by hand. What its places mean is told where a term is defined;",
         "units of danger are no centipawns: see `search.games.chess.king_safety`.",
-        "",
-        "Origin:",
-        "",
-        *(f"- {line}" for line in origin),
         '"""',
         "",
         "from __future__ import annotations",
         "",
         "# fmt: off",
+        "# Where the weights come from.",
         "ORIGIN: tuple[str, ...] = (",
-        *(f'    "{line}",' for line in origin),
+        *(line for text in origin for line in _text_lines(text)),
         ")",
         "",
         "WEIGHTS: dict[str, tuple[tuple[int, int], ...]] = {",
@@ -112,6 +110,12 @@ def module_text(
     for name, units in danger.items():
         lines += _entry_lines(name, [str(unit) for unit in units])
     return "\n".join([*lines, "}", "# fmt: on", ""])
+
+
+def _text_lines(text: str) -> list[str]:
+    """Return the lines of one string of the origin."""
+    rows = textwrap.wrap(text, 100)
+    return [*(f'    "{row} "' for row in rows[:-1]), f'    "{rows[-1]}",']
 
 
 def _entry_lines(name: str, values: Sequence[str]) -> list[str]:
