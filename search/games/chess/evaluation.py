@@ -1,11 +1,35 @@
-"""The estimate of a position: material and squares, tapered from the middle game to the end game, and the tempo."""
+"""The estimate of a position: a sum of terms, tapered from the middle game to the end game, then scaled.
+
+Each term is written for one side, whose pawns go upward, and called for both: the sum is antisymmetric by construction.
+"""
 
 from __future__ import annotations
 
-from search.games.chess.board import BISHOP, KNIGHT, QUEEN, ROOK, Position
-from search.games.chess.weights import FULL_PHASE, PHASE_WEIGHTS, TEMPO, end_half, middle_half
+from search.games.chess.activity import activity
+from search.games.chess.board import BISHOP, KNIGHT, QUEEN, ROOK, Position, clock
+from search.games.chess.endings import NORMAL, bare_king, scale
+from search.games.chess.king_safety import danger, danger_value, shelter
+from search.games.chess.pawns import passed_score, pawn_structure
+from search.games.chess.terms import (
+    FULL_PHASE,
+    OFFSETS,
+    PHASE_WEIGHTS,
+    end_half,
+    middle_half,
+    term_weights,
+    weight,
+)
+from search.games.chess.threats import threats
+from search.games.chess.views import opposite
 from search.jit import helper
 from tt_store.native import count_ones
+
+TEMPO = OFFSETS["tempo"]
+
+FRESH_PLIES, CLOCK_STEP_SHIFT, CLOCK_SPAN = 40, 3, 16
+"""Beyond so many plies without progress a position is worth less by 1/16 for each 8 of them."""
+MOST = 20_000
+"""No estimate is larger."""
 
 
 @helper
@@ -19,10 +43,46 @@ def phase(position: Position) -> int:
 
 
 @helper
+def term_sums(position: Position, weights: int) -> tuple[int, int, int]:
+    """Return the packed sum of the linear terms but for men on squares, and the danger that each side is in units.
+
+    Parameters
+    ----------
+    position
+        The first units are those of its side to move.
+    weights
+        Address of the weights: `term_weights`, or what the tuner has made.
+    """
+    turned = opposite(position)
+    own, other = activity(position, weights), activity(turned, weights)
+    score = int(own.score) - int(other.score) + weight(weights, TEMPO)
+    score += pawn_structure(position, weights) - pawn_structure(turned, weights)
+    score += passed_score(position, own, other, 1, weights) - passed_score(turned, other, own, 0, weights)
+    score += shelter(position, weights) - shelter(turned, weights)
+    score += threats(position, own, other, weights) - threats(turned, other, own, weights)
+    return score, danger(position, own, other, weights), danger(turned, other, own, weights)
+
+
+@helper
+def tapered(score: int, share: int) -> int:
+    """Return the mean of a packed sum's halves; `share` of `FULL_PHASE` parts are the middle game's."""
+    weighted = middle_half(score) * share + end_half(score) * (FULL_PHASE - share)
+    return weighted // FULL_PHASE
+
+
+@helper
 def evaluate(position: Position) -> int:
     """Estimate a position in centipawns for the side to move."""
-    middle_share = phase(position)
-    middle = middle_half(int(position.score)) + TEMPO
-    weighted = middle * middle_share + end_half(int(position.score)) * (FULL_PHASE - middle_share)
-    # Rounded toward zero: what is left of the division favours neither side.
-    return weighted // FULL_PHASE if weighted >= 0 else -(-weighted // FULL_PHASE)
+    score, danger_to_other, danger_to_own = term_sums(position, term_weights())
+    score += int(position.score) + danger_value(danger_to_other) - danger_value(danger_to_own)
+    share = phase(position)
+    value = tapered(score, share)
+    turned = opposite(position)
+    if value > 0:
+        value = value * scale(position, share) // NORMAL + bare_king(position)
+    else:
+        value = -(-value * scale(turned, share) // NORMAL) - bare_king(turned)
+    if clock(position) > FRESH_PLIES:
+        stale = min(clock(position), 100) - FRESH_PLIES >> CLOCK_STEP_SHIFT
+        value -= value * stale // CLOCK_SPAN
+    return max(-MOST, min(value, MOST))

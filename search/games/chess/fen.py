@@ -38,7 +38,7 @@ from search.games.chess.placement import (
     square_name,
     write_board,
 )
-from search.games.chess.weights import full_score
+from search.games.chess.terms import full_score
 from search.rules import RulesError
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"

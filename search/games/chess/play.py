@@ -36,7 +36,7 @@ from search.games.chess.board import (
 )
 from search.games.chess.keys import BLACK_KEY, KIND_STRIDE, OTHER_SIDE, TURN_INDEX, man_key, mark_key
 from search.games.chess.moves import C1, D1, F1, G1, STEP
-from search.games.chess.weights import man_value
+from search.games.chess.terms import man_value
 from search.jit import helper, inlined
 from tt_store.native import Integer, Word, as_word, swap_bytes, trailing_zeros
 

@@ -1,90 +1,145 @@
-"""What a man is worth on its square, in centipawns, for the middle game and for the end game.
+"""What each term of the evaluation is worth, in centipawns for the middle game and for the end game.
 
-A packed value holds both halves, ``middle << 32 + end``: values add up, subtract and change their sign as one integer.
-The tables follow from a few ideas, written as formulas: men belong to the centre, knights most of all; pawns want to
-advance, in the end game above all; rooks like the seventh rank; the king hides first and walks to the centre later.
+Written by `search.games.chess.tuning`, not by hand. What its places mean is told where a term is defined;
+units of danger are no centipawns: see `search.games.chess.king_safety`.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
-from search.games.chess.board import BISHOP, KINDS, KNIGHT, PAWN, QUEEN, ROOK
-from search.jit import helper, inlined
-from tt_store.layout import WORD_BYTES
-from tt_store.native import constant_table, read_int
-
-MIDDLE_VALUES = (85, 330, 350, 480, 0, 1010)
-END_VALUES = (105, 290, 310, 530, 0, 960)
-"""By kind, in the order of `search.games.chess.board.LETTERS`."""
-
-TEMPO = 12
-"""What it is worth to be on the move, in the middle game."""
-
-PHASE_WEIGHTS = (0, 1, 1, 2, 0, 4)
-FULL_PHASE = 24
-"""The phase of the start position: it falls to 0 as pieces leave the board."""
-
-_HALF_BITS = 32
-_HALF = 1 << (_HALF_BITS - 1)
-
-
-def _centrality(square: int) -> int:
-    """Return -3 in a corner to +3 in the centre."""
-    from_middle = max(square % 8, 7 - square % 8) + max(square // 8, 7 - square // 8) - 8
-    return 3 - from_middle
-
-
-def square_values(kind: int, square: int) -> tuple[int, int]:
-    """Return what a man is worth on a square as its side sees it, in the middle game and in the end game."""
-    rank, file, centre = square // 8, square % 8, _centrality(square)
-    is_central_file = file in (3, 4)
-    middle, end = MIDDLE_VALUES[kind], END_VALUES[kind]
-    if kind == PAWN:
-        return middle + (rank - 1) * (4 if is_central_file else 1) + 6 * is_central_file, end + (rank - 1) ** 2 * 3
-    if kind == KNIGHT:
-        return middle + 10 * centre + 2 * rank, end + 7 * centre
-    if kind == BISHOP:
-        return middle + 5 * centre - 8 * (rank == 0), end + 3 * centre
-    if kind == ROOK:
-        return middle + 4 * is_central_file + 12 * (rank == 6), end + 2 * rank
-    if kind == QUEEN:
-        return middle + 2 * centre - 4 * (rank > 3), end + 5 * centre
-    return -12 * rank - 8 * centre + 10 * (file in (1, 2, 6)) - 10, end + 9 * centre
-
-
-def packed_value(kind: int, square: int) -> int:
-    """Return both values of a man on a square as one integer."""
-    middle, end = square_values(kind, square)
-    return (middle << _HALF_BITS) + end
-
-
-_square_values = constant_table(
-    "chess_square_values",
-    np.array([packed_value(kind, square) for kind in range(KINDS) for square in range(64)], np.int64),
+# fmt: off
+# Where the weights come from.
+ORIGIN: tuple[str, ...] = (
+    "Made by the formulas of `search.games.chess.priors`.",
+    "2026-11-30: fitted to 81880 positions of our own games (made with a throw-away search of 4000 nodes "
+    "a move).",
+    "2026-11-30: fitted to 142849 positions of our own games (82 k of a throw-away search of 4000 nodes a "
+    "move, 59 k of our own of 2000).",
 )
 
+WEIGHTS: dict[str, tuple[tuple[int, int], ...]] = {
+    "material": ((69, 110), (305, 316), (334, 358), (450, 580), (0, 0), (1040, 944)),
+    "pawn_squares": (
+        (0, 0), (0, 0), (0, 0), (0, 0),
+        (-7, 2), (7, 5), (-2, -1), (-13, 13),
+        (0, 12), (6, 13), (-5, 7), (-5, 19),
+        (-7, 7), (6, 6), (3, -3), (9, -1),
+        (1, 21), (3, -2), (-7, -1), (21, 3),
+        (21, 17), (20, 14), (3, 6), (4, 20),
+        (10, 14), (-1, 17), (4, 26), (35, 24),
+        (0, 0), (0, 0), (0, 0), (0, 0),
+    ),
+    "knight_squares": (
+        (-30, -28), (-3, -1), (-13, -24), (9, -6),
+        (-6, -29), (-41, 15), (-10, 18), (7, 9),
+        (0, 8), (15, -6), (9, 5), (4, 25),
+        (21, -6), (9, 4), (28, 25), (25, 23),
+        (11, 24), (11, 31), (26, 9), (35, 17),
+        (8, 5), (8, -1), (10, -5), (24, 9),
+        (-12, -35), (-9, 1), (12, 7), (18, 4),
+        (-56, -63), (3, -8), (-1, -16), (14, 9),
+    ),
+    "bishop_squares": (
+        (-13, 8), (-29, -6), (-8, -17), (-27, -14),
+        (21, 6), (3, -2), (3, -15), (-4, 5),
+        (6, -20), (12, -3), (2, 14), (8, 5),
+        (2, -6), (-1, -12), (3, 12), (10, 21),
+        (1, -2), (5, -2), (4, 1), (13, 12),
+        (1, 2), (-11, 5), (5, 37), (-1, 4),
+        (-13, 7), (-22, -1), (18, 14), (-17, 7),
+        (-10, 11), (-22, -3), (-22, -6), (-1, 10),
+    ),
+    "rook_squares": (
+        (-2, -11), (13, -23), (2, -12), (6, -17),
+        (-20, -3), (10, -7), (23, -15), (-1, 3),
+        (-22, 3), (-29, 3), (-24, 14), (-22, -2),
+        (-7, 10), (1, 12), (6, 10), (-10, 13),
+        (-6, 15), (-24, 16), (3, 23), (1, 5),
+        (-3, 16), (6, 15), (6, 23), (4, 9),
+        (14, 3), (-6, 21), (16, 5), (21, -10),
+        (26, 18), (7, 18), (3, 26), (9, 20),
+    ),
+    "king_squares": (
+        (7, -21), (26, -37), (20, -29), (0, -26),
+        (-8, -24), (15, -13), (-4, 0), (-13, 4),
+        (-30, -12), (-22, -5), (-16, 8), (-27, 12),
+        (-24, -10), (-26, 16), (-44, 11), (-68, 22),
+        (-48, -1), (-53, 34), (-49, 19), (-80, 25),
+        (-45, 1), (-52, 35), (-66, 37), (-81, 32),
+        (-56, 5), (-50, 10), (-58, 2), (-72, 41),
+        (-64, -51), (-58, -35), (-64, -24), (-82, 11),
+    ),
+    "queen_squares": (
+        (-29, -13), (-14, -16), (-15, -14), (7, -33),
+        (2, -5), (-16, 4), (1, 5), (8, -4),
+        (-15, -2), (0, -13), (1, 5), (-2, 8),
+        (-7, 3), (10, -2), (6, 0), (5, 4),
+        (11, -7), (8, -2), (15, 15), (6, 5),
+        (3, -12), (-2, -3), (10, -12), (0, 13),
+        (-4, -2), (-5, 16), (3, 20), (6, 10),
+        (5, 3), (-7, -11), (1, -16), (12, 11),
+    ),
+    "tempo": ((16, 13),),
+    "castling_right": ((13, 1),),
+    "bishop_pair": ((17, 36),),
+    "bishop_pawns": ((-2, -10),),
+    "knight_mobility": ((-38, -28), (-19, -64), (-7, -7), (-5, -2), (4, 7), (10, 23), (11, 32), (12, 41), (23, 25)),
+    "bishop_mobility": (
+        (-24, -61), (-23, -33), (-14, -24), (-8, -9),
+        (-8, 6), (-4, 8), (1, 22), (4, 26),
+        (0, 25), (4, 26), (12, 29), (25, 26),
+        (23, 24), (18, 27),
+    ),
+    "rook_mobility": (
+        (-56, -68), (-17, -72), (-9, -20), (-7, -11),
+        (-5, -7), (-2, 9), (-4, 17), (2, 15),
+        (6, 24), (9, 29), (12, 34), (16, 37),
+        (6, 40), (13, 42), (21, 37),
+    ),
+    "queen_mobility": (
+        (-29, -58), (-15, -46), (-17, -38), (-5, -36),
+        (-5, -40), (-10, -9), (-2, 6), (-4, -19),
+        (0, -19), (-2, -2), (3, -1), (0, 6),
+        (2, 7), (-1, 24), (1, 23), (-4, 36),
+        (1, 35), (17, 35), (3, 25), (11, 29),
+        (20, 37), (23, 24), (16, 0), (13, -11),
+        (8, 2), (2, -18), (16, 21), (18, 34),
+    ),
+    "knight_outpost": ((11, -1),),
+    "bishop_outpost": ((28, 6),),
+    "minor_behind_pawn": ((6, 9),),
+    "rook_open_file": ((22, 10),),
+    "rook_half_open_file": ((4, 26),),
+    "rook_seventh": ((14, 9),),
+    "doubled": ((8, -17),),
+    "isolated": ((-7, -10), (-12, -15)),
+    "backward": ((-4, 0), (-6, -22)),
+    "supported": ((0, 0), (3, 2), (12, 4), (10, 6), (8, 9), (44, 39), (20, 51), (0, 0)),
+    "phalanx": ((0, 0), (7, 2), (6, 6), (6, 10), (18, 21), (7, 29), (17, 34), (0, 0)),
+    "passed": ((0, 0), (6, 16), (0, 8), (13, 36), (20, 50), (1, 88), (47, 111), (0, 0)),
+    "passed_free_step": ((0, 0), (-7, -2), (6, 20), (-24, 18), (-11, 16), (21, 27), (25, 74), (0, 0)),
+    "passed_free_path": ((0, 0), (-2, 33), (-7, 10), (-35, 14), (-31, 33), (-24, 64), (8, 100), (0, 0)),
+    "passed_supported": ((0, 0), (2, 3), (-14, -3), (10, -4), (5, 2), (-6, 2), (14, 57), (0, 0)),
+    "passed_own_king": ((-7, 29), (-9, 19), (6, 3), (-5, -5), (-4, -13), (-1, -19), (3, -22), (5, -21)),
+    "passed_other_king": ((-3, -19), (7, -8), (10, 5), (-4, 21), (-9, 34), (-10, 42), (2, 40), (10, 51)),
+    "passed_unstoppable": ((-1, 214),),
+    "shelter_king_file": ((-25, 3), (18, -3), (11, -10), (3, -6), (-2, 9), (-6, 0), (-7, 16), (-18, 0)),
+    "shelter_side_file": ((-18, 2), (21, -4), (11, -5), (5, -4), (-6, 7), (11, -5), (-11, 1), (-18, 0)),
+    "storm_free": ((-6, 1), (-8, 27), (-26, 23), (-4, -7), (-3, 2), (-1, 6), (2, -8), (0, 0)),
+    "storm_blocked": ((0, 0), (-12, 0), (-15, -9), (-1, -10), (1, -9), (1, -7), (13, -7), (0, 0)),
+    "pawn_threat": ((45, 52), (46, 58), (58, 28), (44, 16)),
+    "minor_threat": ((15, 43), (19, 31), (17, 13), (43, 18), (38, 32)),
+    "rook_threat": ((5, 51), (31, 18), (25, 23), (50, 23)),
+    "hanging": ((16, 20),),
+    "push_threat": ((12, 18),),
+}
 
-@inlined
-def man_value(kind: int, square: int) -> int:
-    """Return the packed value of a man on a square as its side sees it."""
-    return read_int(_square_values() + (kind * 64 + square) * WORD_BYTES)
-
-
-@helper
-def middle_half(score: int) -> int:
-    """Return the middle-game half of a packed sum."""
-    return score + _HALF >> _HALF_BITS
-
-
-@helper
-def end_half(score: int) -> int:
-    """Return the end-game half of a packed sum."""
-    return ((score + _HALF) & ((1 << _HALF_BITS) - 1)) - _HALF
-
-
-def full_score(men: list[tuple[int, int, bool]]) -> np.int64:
-    """Return a position's packed sum from scratch: of kind, square as the side to move sees it, whether it is its."""
-    return np.int64(
-        sum(packed_value(kind, square) if is_own else -packed_value(kind, square ^ 56) for kind, square, is_own in men)
-    )
+DANGER: dict[str, tuple[int, ...]] = {
+    "danger_base": (-7,),
+    "danger_attackers": (12, 6, 7, 11),
+    "danger_ring": (4,),
+    "danger_weak": (2,),
+    "danger_checks": (30, 9, 32, 27),
+    "danger_no_queen": (-3,),
+    "danger_holes": (8,),
+}
+# fmt: on
