@@ -54,7 +54,8 @@ note_estimate, is_improving = _rules.note_estimate, _rules.is_improving
 note_check: Callable[..., int] = _rules.note_check
 is_far_above, is_far_below = _rules.is_far_above, _rules.is_far_below
 may_pass, pass_reduction = _rules.may_pass, _rules.pass_reduction
-is_skipped, late_reduction, asks_for_mate = _rules.is_skipped, _rules.late_reduction, _rules.asks_for_mate
+is_skipped, late_reduction = _rules.is_skipped, _rules.late_reduction
+is_whole, asks_for_mate = _rules.is_whole, _rules.asks_for_mate
 may_cut_by_estimate = _rules.may_cut_by_estimate
 
 PRUNES = _flags.pruning != Pruning.NONE
@@ -220,8 +221,8 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         if EXTENDS and gives_check == 1 and ply < read_int(memory + at.EXTENSION_END):
             child_depth = depth
         reduction = 0
-        if REDUCES and asks_for_mate(low, beta, ply) == 0:
-            reduction = late_reduction(rank, number, depth, is_pv, improving, gives_check, memory)
+        if REDUCES and is_whole(memory) == 0 and asks_for_mate(low, beta, ply) == 0:
+            reduction = late_reduction(rank, number, depth, is_pv, improving, gives_check)
 
         # Step 6. A finished game and the horizon are scored on the spot: half of all nodes.
         is_same_side = EXTRA_TURNS and side_to_move(child) == side_to_move(position)

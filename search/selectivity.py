@@ -152,11 +152,9 @@ def asks_for_mate(alpha: int, beta: int, ply: int) -> int:
 
 
 @jit.helper
-def late_reduction(
-    rank: int, number: int, depth: int, is_pv: int, improving: int, gives_check: int, memory: int
-) -> int:
+def late_reduction(rank: int, number: int, depth: int, is_pv: int, improving: int, gives_check: int) -> int:
     """Return how much less deeply a late move is searched at first, 0 or more."""
-    if depth < 3 or is_whole(memory) == 1 or number < 2 + is_pv or rank >= QUIET_BOUND:
+    if depth < 3 or number < 2 + is_pv or rank >= QUIET_BOUND:
         return 0
     index = min(depth, _MOST) * (_MOST + 1) + min(number, _MOST)
     reduction = read_int(_reductions() + index * WORD_BYTES) - is_pv
