@@ -1,7 +1,9 @@
 """Two real workers against the best sequential search, beside what the machine itself allows.
 
-Run it as ``python tests/benchmarks/bench_workers.py [--executors threads ray] [--first N] [--json FILE]``; without
-options it takes about twenty minutes. For each position, one after the other in this process:
+Run it as ``python tests/benchmarks/bench_workers.py [--games connect_four random_tree chess] [--executors threads ray]
+[--first N] [--json FILE]``; each game takes ten to twenty minutes. Chess positions are the Bratko-Kopec test's, from
+``ROOTSPLIT_DATA`` (by default ``../shared/data``), to the depth that the sequential search ends within `CHESS_S`. For
+each position, one after the other in this process:
 
 - `single`: the sequential search, with its table;
 - the limit: two sequential searches at once, each with a table of its own. Were the machine two machines, both would
@@ -36,6 +38,8 @@ from search.rules import load_game
 TABLE_MB = 256.0
 WORKERS = 2
 RESAMPLES = 10_000
+CHESS_S = 12.0
+DATA = Path(os.environ.get("ROOTSPLIT_DATA") or Path(__file__).parents[3] / "shared" / "data")
 THREAD_LATENCY_S, THREAD_MASTER_S = 0.00005, 0.00005
 """A message between threads of one process."""
 
@@ -45,6 +49,34 @@ POSITIONS: tuple[tuple[str, str, int], ...] = (
     *(("random_tree", f"{seed}:8-16:30:80", 13) for seed in range(1, 9)),
     *(("random_tree", f"{seed}:30-40:30:85", 9) for seed in range(1, 9)),
 )  # fmt: skip
+
+
+CHESS = "chess"
+GAMES = (*sorted({game for game, _, _ in POSITIONS}), CHESS)
+
+
+def chess_positions(first: int) -> list[tuple[str, str, int]]:
+    """Return the Bratko-Kopec positions with the depths that the sequential search ends in time."""
+    lines = (DATA / "chess" / "epd" / "bratko_kopec.epd").read_text().splitlines()
+    positions = []
+    for line in [line for line in lines if line.strip()][:first]:
+        text = " ".join(line.split()[:4])
+        game = load_game(CHESS)
+        with Session(game, ThreadExecutor(game, 1, TABLE_MB, notice=_quiet), TABLE_MB, _quiet) as session:
+            report = session.search(SearchRequest(text, limits=Limits(time_s=CHESS_S), strategy=SINGLE))
+        positions.append((CHESS, text, report.result.depth))
+    return positions
+
+
+def chosen(games: Sequence[str], first: int) -> list[tuple[str, str, int]]:
+    """Return the positions of some games, so many of each at most."""
+    positions = []
+    for game in games:
+        own = [position for position in POSITIONS if position[0] == game]
+        # The trees come in two widths: some of each.
+        step = 8 if game == "random_tree" else len(own)
+        positions += [position for number, position in enumerate(own) if number % step < first]
+    return positions + (chess_positions(first) if CHESS in games else [])
 
 
 def _quiet(_line: str) -> None:
@@ -154,7 +186,8 @@ def geometric_mean(ratios: Sequence[float]) -> tuple[float, float, float]:
 
 def line_of(row: Row) -> str:
     """Return a position's line."""
-    text = f"{row.game:<12} {row.position:<16} d{row.depth:<2} single {row.single.time_s:6.2f} s, limit {row.limit:.2f}"
+    text = f"{row.game:<12} {row.position[:16]:<16} d{row.depth:<2} single {row.single.time_s:6.2f} s"
+    text += f", limit {row.limit:.2f}"
     for name, run in row.parallel.items():
         cost = run.overheads
         text += (
@@ -186,18 +219,18 @@ def main() -> None:
     """Print a line for each position, then what they say together."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--executors", nargs="+", choices=("threads", "ray"), default=["threads", "ray"])
-    parser.add_argument("--first", type=int, default=len(POSITIONS), help="only so many positions of each domain's")
+    parser.add_argument("--games", nargs="+", choices=GAMES, default=[game for game in GAMES if game != CHESS])
+    parser.add_argument("--first", type=int, default=len(POSITIONS), help="only so many positions of each kind")
     parser.add_argument("--no-simulator", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, one run of each")
-    for game in sorted({game for game, _, _ in POSITIONS}):
-        on_threads(game, next(text for name, text, _ in POSITIONS if name == game), 4, 1, SINGLE)
+    for game in options.games:
+        on_threads(game, "start" if game == CHESS else POSITIONS[-1 if game == "random_tree" else 0][1], 4, 1, SINGLE)
     rows = []
-    for number, (game, position, depth) in enumerate(POSITIONS):
-        if number % 8 < options.first:
-            rows.append(measure(game, position, depth, options.executors, not options.no_simulator))
-            print(line_of(rows[-1]), flush=True)
+    for game, position, depth in chosen(options.games, options.first):
+        rows.append(measure(game, position, depth, options.executors, not options.no_simulator))
+        print(line_of(rows[-1]), flush=True)
     for name in options.executors:
         print(summary(rows, name))
     if options.json is not None:
