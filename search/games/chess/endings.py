@@ -22,7 +22,7 @@ FEW_PAWNS, A_PAWN = 40, 6
 MINOR, MAJOR, MIGHTIEST = 3, 5, 9
 """What pieces weigh where only their balance is asked for."""
 ENOUGH_TO_MATE = 5
-EDGE_STEP, KING_STEP, CORNER_STEP = 12, 6, 20
+EDGE_STEP, KING_STEP, CORNER_STEP = 12, 20, 60
 
 
 @inlined
