@@ -42,7 +42,8 @@ def bare_king(view: Position) -> int:
     others = occupied(view) & ~view.own
     if others & ~view.kings != NOTHING:
         return 0
-    if might(view, view.own) < ENOUGH_TO_MATE:
+    # Knights alone do not force mate.
+    if might(view, view.own) < ENOUGH_TO_MATE or view.pawns | view.diagonals | view.straights == NOTHING:
         return 0
     king = trailing_zeros(view.kings & others)
     file, rank = king & 7, king >> 3
