@@ -22,7 +22,7 @@ FEW_PAWNS, A_PAWN = 40, 6
 MINOR, MAJOR, MIGHTIEST = 3, 5, 9
 """What pieces weigh where only their balance is asked for."""
 ENOUGH_TO_MATE = 5
-EDGE_STEP, KING_STEP, CORNER_STEP = 12, 6, 20
+EDGE_STEP, KING_STEP, CORNER_STEP = 12, 20, 60
 
 
 @inlined
@@ -42,7 +42,8 @@ def bare_king(view: Position) -> int:
     others = occupied(view) & ~view.own
     if others & ~view.kings != NOTHING:
         return 0
-    if might(view, view.own) < ENOUGH_TO_MATE:
+    # Knights alone do not force mate.
+    if might(view, view.own) < ENOUGH_TO_MATE or view.pawns | view.diagonals | view.straights == NOTHING:
         return 0
     king = trailing_zeros(view.kings & others)
     file, rank = king & 7, king >> 3
