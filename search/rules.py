@@ -39,6 +39,7 @@ Optional names::
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import pkgutil
@@ -254,6 +255,7 @@ class Game:
         return f"{score:+d}" if is_solved else f"~{score:+d}"
 
 
+@functools.cache
 def _field_types(position_type: type[Any]) -> list[type[Any]]:
     hints = get_type_hints(position_type)
     return [hints[name] for name in position_type._fields]
