@@ -39,7 +39,6 @@ Optional names::
 
 from __future__ import annotations
 
-import functools
 import importlib
 import importlib.util
 import pkgutil
@@ -137,6 +136,8 @@ class Game:
     module: ModuleType = field(repr=False)
     position_type: type[Any]
     """The game's NamedTuple."""
+    field_types: tuple[type[Any], ...]
+    """Of its fields: `numpy.uint64` or `numpy.int64`."""
     max_moves: int
     """No position has more moves."""
     moves: MovesRule
@@ -208,7 +209,7 @@ class Game:
         RulesError
             If the number of fields or a field's range is wrong.
         """
-        kinds = _field_types(self.position_type)
+        kinds = self.field_types
         if len(words) != len(kinds):
             raise RulesError(f"a position of {self.label} has {len(kinds)} fields, not {len(words)}")
         try:
@@ -255,12 +256,6 @@ class Game:
         return f"{score:+d}" if is_solved else f"~{score:+d}"
 
 
-@functools.cache
-def _field_types(position_type: type[Any]) -> list[type[Any]]:
-    hints = get_type_hints(position_type)
-    return [hints[name] for name in position_type._fields]
-
-
 def load_game(name: str) -> Game:
     """Return a game by its name, or by the path of its file (``./my_game.py``).
 
@@ -278,7 +273,9 @@ def load_game(name: str) -> Game:
     missing = [required for required in _REQUIRED if not hasattr(module, required)]
     if missing:
         raise RulesError(f"the game {name} does not define {', '.join(missing)}")
-    wrong = [kind for kind in _field_types(module.Position) if kind not in _FIELD_TYPES]
+    hints = get_type_hints(module.Position)
+    field_types = tuple(hints[field] for field in module.Position._fields)
+    wrong = [kind for kind in field_types if kind not in _FIELD_TYPES]
     if wrong:
         raise RulesError(f"the fields of Position in {name} must be numpy.uint64 or numpy.int64, not {wrong[0]}")
     # Numba tells named tuples apart by their class's name and fields alone where it looks up a compiled function: two
@@ -288,6 +285,7 @@ def load_game(name: str) -> Game:
         name=name,
         module=module,
         position_type=module.Position,
+        field_types=field_types,
         max_moves=int(module.MAX_MOVES),
         moves=module.moves,
         play=module.play,
