@@ -345,3 +345,25 @@ def test_the_same_rules_run_without_the_compiler() -> None:
     command = [sys.executable, "-W", "ignore", "-c", program]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout.split(" ", 1) == ["2039", KIWIPETE + "\n"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("fen", "san", "uci"),
+    [
+        ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "Nf3", "g1f3"),
+        ("4k3/P7/8/8/8/8/8/4K2R w K - 0 1", "a8=Q+", "a7a8q"),
+        ("4k3/P7/8/8/8/8/8/4K2R w K - 0 1", "O-O", "e1g1"),
+        ("4k3/8/8/8/8/8/8/R3K2R w - - 0 1", "Rad1", "a1d1"),
+    ],
+)
+def test_moves_may_be_written_as_books_do(fen: str, san: str, uci: str) -> None:
+    position = parse(fen)
+    assert referee().game.move_text(position, referee().game.parse_move(position, san)) == uci
+
+
+@pytest.mark.parametrize(
+    ("san", "words"), [("Nf6", "not legal"), ("Rd1", "more than one"), ("Xx9", "is no move"), ("--", "passes")]
+)
+def test_a_wrong_book_move_is_one_sentence(san: str, words: str) -> None:
+    with pytest.raises(RulesError, match=words):
+        referee().game.parse_move(parse("4k3/8/8/8/8/8/4K3/R6R w - - 0 1"), san)

@@ -1,4 +1,4 @@
-"""Moves as UCI writes them, and scores in pawns and in moves to mate."""
+"""Moves as UCI writes them, those of books too (SAN, by python-chess), and scores in pawns and in moves to mate."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from search.games.chess.board import (
     Position,
 )
 from search.games.chess.fen import board_of, marks_of
+from search.games.chess.fen import text as fen_text
 from search.games.chess.moves import C1, G1
 from search.games.chess.placement import FILES, RANKS, square_name
 from search.rules import RulesError
@@ -25,6 +26,7 @@ from search.scores import mate_distance
 
 _PROMOTED = "nbrq"
 """In the order of the kinds of promotions."""
+_WANTED = "a move is two squares such as e2e4, for a promotion e7e8q, or as books write it, such as Nf3"
 
 
 # Python may not call the compiled helpers of `search.games.chess.board`.
@@ -47,11 +49,13 @@ def move_text(position: Position, move: int) -> str:
 
 
 def parse_move(position: Position, text: str) -> int:
-    """Return the move that a text means, in either way of writing castling; RulesError where it is none."""
+    """Return the move that a text means, in either way of writing castling, or in SAN; RulesError where it is none."""
     squares, promoted = text[:4], text[4:].lower()
     is_move = len(text) in (4, 5) and all(squares[index] in FILES and squares[index + 1] in RANKS for index in (0, 2))
-    if not is_move or squares[:2] == squares[2:] or (promoted and promoted not in _PROMOTED):
-        raise RulesError(f"{text!r} is no move: a move is two squares such as e2e4, and for a promotion e7e8q")
+    if not is_move:
+        return _parse_san(position, text)
+    if squares[:2] == squares[2:] or (promoted and promoted not in _PROMOTED):
+        raise RulesError(f"{text!r} is no move: {_WANTED}")
     turn = _turn(position)
     origin, target = ((RANKS.index(name[1]) * 8 + FILES.index(name[0])) ^ turn for name in (text[:2], text[2:4]))
     man = board_of(position).get(origin ^ turn)
@@ -65,6 +69,24 @@ def parse_move(position: Position, text: str) -> int:
         return _make_move(origin, target, _pawn_move_kind(position, origin, target))
     rook = _castling_rook(position, origin, target) if man is not None and man.kind == KING else None
     return _make_move(origin, target, 0) if rook is None else _make_move(origin, rook, CASTLING)
+
+
+def _parse_san(position: Position, text: str) -> int:
+    # Imported where it is needed: it takes longer to load than the rules themselves.
+    import chess
+
+    board = chess.Board(fen_text(position), chess960=bool(position.state & CHESS960))
+    try:
+        move = board.parse_san(text)
+    except chess.AmbiguousMoveError:
+        raise RulesError(f"the move {text!r} may mean more than one: name the square that it leaves") from None
+    except chess.IllegalMoveError:
+        raise RulesError(f"the move {text!r} is not legal there") from None
+    except ValueError:
+        raise RulesError(f"{text!r} is no move: {_WANTED}") from None
+    if not move:
+        raise RulesError(f"{text!r} passes, which is no move of chess")
+    return parse_move(position, move.uci())
 
 
 def _pawn_move_kind(position: Position, origin: int, target: int) -> int:
