@@ -10,8 +10,9 @@ from typing import Any
 from search import jit
 from search import workspace as at
 from search.controls import ABORT_BOUND, BOUND_BITS
-from search.scores import DRAW, MATE, ONGOING
-from tt_store.layout import WORD_BYTES
+from search.flags import Pruning
+from search.scores import DRAW, MATE, ONGOING, from_table, to_table
+from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, WORD_BYTES
 from tt_store.native import (
     atomic_read_int,
     atomic_write_int,
@@ -20,6 +21,7 @@ from tt_store.native import (
     wait_semaphore,
     write_int,
 )
+from tt_store.table import MISS, entry_bound, entry_depth, entry_score, pack_entry, probe, store
 
 _game, _flags = jit.binding(__name__)
 
@@ -30,6 +32,9 @@ STEPPED = _flags.stepped
 QUIESCES = _flags.quiescence and _game.has("captures")
 """Whether the horizon is left to the quiescence search."""
 STUCK = _game.has("stuck")
+TABLE = _flags.table
+EXACT_DEPTH = _flags.exact_depth
+PRUNES = _flags.pruning != Pruning.NONE
 MOVE_ROW_BYTES = _game.max_moves * WORD_BYTES
 
 POLL_NODES = 1024
@@ -136,3 +141,43 @@ def count(memory: int, counter: int) -> int:
     """Add one to a counter of the workspace; returns 0."""
     write_int(memory + counter, read_int(memory + counter) + 1)
     return 0
+
+
+@jit.helper
+def look_up(key: int, memory: int) -> int:
+    """Count and return what the table knows of a node, `MISS` if nothing."""
+    if not TABLE:
+        return MISS
+    count(memory, at.PROBES)
+    entry = probe(read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS), key)
+    if entry != MISS:
+        count(memory, at.HITS)
+    return entry
+
+
+@jit.helper
+def is_decided(entry: int, depth: int, alpha: int, beta: int, ply: int) -> int:
+    """Return 1 if an entry is deep enough and its bound decides the window, else 0."""
+    if entry_depth(entry) < depth or (EXACT_DEPTH and entry_depth(entry) > depth):
+        return 0
+    score, bound = from_table(entry_score(entry), ply), entry_bound(entry)
+    if bound == BOUND_EXACT:
+        return 1
+    is_high = bound == BOUND_LOWER and score >= beta
+    is_low = bound == BOUND_UPPER and score <= alpha
+    return 1 if PRUNES and (is_high or is_low) else 0
+
+
+@jit.helper
+def remember(key: int, best: int, move: int, depth: int, alpha: int, beta: int, ply: int, memory: int) -> int:
+    """Store a node's result, its bound judged by the window that it was searched with; returns 0."""
+    if not TABLE:
+        return 0
+    bound = BOUND_EXACT
+    if best <= alpha:
+        bound = BOUND_UPPER
+    elif best >= beta:
+        bound = BOUND_LOWER
+    generation = read_int(memory + at.GENERATION)
+    data = pack_entry(to_table(best, ply), move, depth, bound, generation)
+    return store(read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS), key, data, generation)

@@ -46,6 +46,9 @@ class Flags(NamedTuple):
     forward_pruning: bool = True
     """Leave out what, a few plies from the horizon, the estimate says will not reach the window."""
 
+    singular_extension: bool = True
+    """With extensions of checks: search the table's move deeper too where no other comes near it."""
+
     @property
     def sees_repetition(self) -> bool:
         """Whether values depend on the path: never in a proof."""

@@ -15,20 +15,10 @@ import numpy as np
 from search import jit
 from search import workspace as at
 from search.flags import Pruning
-from search.scores import DRAW, INFINITY, MATE, MATE_BOUND, MAX_PLY, ONGOING, from_table, to_table
-from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MOVE_MASK, NO_MOVE, WORD_BYTES
+from search.scores import DRAW, INFINITY, MATE, MATE_BOUND, MAX_PLY, ONGOING, from_table
+from tt_store.layout import MOVE_MASK, NO_MOVE, WORD_BYTES
 from tt_store.native import Integer, Word, as_int, read_int, read_word, write_int
-from tt_store.table import (
-    MISS,
-    entry_bound,
-    entry_depth,
-    entry_move,
-    entry_score,
-    pack_entry,
-    prefetch_bucket,
-    probe,
-    store,
-)
+from tt_store.table import MISS, entry_move, entry_score, prefetch_bucket
 
 _game, _flags = jit.binding(__name__)
 _notes = jit.specialise("search.bookkeeping", _game, _flags)
@@ -44,8 +34,9 @@ enter_node = _notes.enter_node
 leaf_score: Callable[..., int] = _notes.leaf_score
 final_score: Callable[..., int] = _notes.final_score
 extend_line, count = _notes.extend_line, _notes.count
-rank_moves, pick_move, credit_fail_high = _ordering.rank_moves, _ordering.pick_move, _ordering.credit_fail_high
-swap_to_front = _ordering.swap_to_front
+look_up, is_decided, remember = _notes.look_up, _notes.is_decided, _notes.remember
+arrange_moves, bring_move = _ordering.arrange_moves, _ordering.bring_move
+credit_fail_high = _ordering.credit_fail_high
 note_move = _history.note_move
 repeats, REPEATS = _repetition.repeats, _repetition.REPEATS
 table_key = _repetition.table_key
@@ -56,24 +47,25 @@ is_far_above, is_far_below = _rules.is_far_above, _rules.is_far_below
 may_pass, pass_reduction = _rules.may_pass, _rules.pass_reduction
 is_skipped, late_reduction = _rules.is_skipped, _rules.late_reduction
 is_whole, asks_for_mate = _rules.is_whole, _rules.asks_for_mate
-may_cut_by_estimate = _rules.may_cut_by_estimate
+may_cut_by_estimate, correct_estimate = _rules.may_cut_by_estimate, _rules.correct_estimate
+begin_verification, depth_below = _rules.begin_verification, _rules.depth_below
+may_be_singular, left_out, leave_out = _rules.may_be_singular, _rules.left_out, _rules.leave_out
+key_without = _rules.key_without
 
 PRUNES = _flags.pruning != Pruning.NONE
 FAIL_HARD = _flags.pruning == Pruning.FAIL_HARD
 PVS = _flags.pruning == Pruning.PVS
 TABLE = _flags.table
-EXACT_DEPTH = _flags.exact_depth
-RANKS = _ordering.RANKS
 EXTRA_TURNS = _game.has_extra_turns
 STUCK = _game.has("stuck")
 QUIESCES = _notes.QUIESCES
 EXTENDS, PASSES, REDUCES, SKIPS = _rules.EXTENDS, _rules.PASSES, _rules.REDUCES, _rules.SKIPS
-SEES_CHECKS, ESTIMATES = _rules.SEES_CHECKS, _rules.ESTIMATES
+SEES_CHECKS, ESTIMATES, SINGULAR = _rules.SEES_CHECKS, _rules.ESTIMATES, _rules.SINGULAR
 
 BOUNDS_MATES = STUCK and not FAIL_HARD
 KEEPS_PATH = REPEATS or SEES_CHECKS
 SELECTIVE = PASSES or REDUCES or SKIPS
-LOOKS_AHEAD = not QUIESCES
+LOOKS_AHEAD = _ordering.LOOKS_AHEAD
 RANK_SHIFT = _ordering.RANK_SHIFT
 VERIFIED_DEPTH, LEAST_INTERNAL_DEPTH = _rules.VERIFIED_DEPTH, _rules.LEAST_INTERNAL_DEPTH
 
@@ -98,6 +90,31 @@ def enter_path(position: Any, key: int, ply: int, memory: int) -> int:
 def salted_key(position: Any, key: Word, memory: int) -> Word:
     """Return the key under which this search holds a position in the table."""
     return table_key(position, key) ^ read_word(memory + at.KEY_SALT)
+
+
+@jit.helper
+def begin_pass(position: Any, ply: int, memory: int) -> tuple[Any, Word]:
+    """Pass the turn, note it on the path, and return the position and its key for the table."""
+    passed = pass_turn(position)
+    write_int(memory + at.PLAYED + ply * WORD_BYTES, 0)
+    enter_path(passed, key_of(passed), ply + 1, memory)
+    return passed, salted_key(passed, key_of(passed), memory)
+
+
+@jit.helper
+def ask_table(position: Any, child: Any, following: int, last: int, memory: int) -> Word:
+    """Ask for the bucket of a child whose key is returned, and for that of its next sibling, if that is known.
+
+    The sibling's will have arrived when it is wanted. Worth a third of the speed with a table beyond the processor's
+    cache.
+    """
+    table, buckets = read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS)
+    key = salted_key(child, key_of(child), memory)
+    prefetch_bucket(table, buckets, key)
+    if LOOKS_AHEAD and following < last:
+        sibling = play(position, read_int(following) & MOVE_MASK)
+        prefetch_bucket(table, buckets, salted_key(sibling, key_of(sibling), memory))
+    return key
 
 
 @jit.helper
@@ -136,29 +153,22 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
 
     # Step 2. What the table knows: a score that decides this window, or at least the move to try first. Where a path
     # may end in a draw that the table does not see, the principal variation is searched all the same.
-    table_move = NO_MOVE
-    table, buckets = read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS)
     is_pv = beta - alpha > 1
-    if TABLE:
-        count(memory, at.PROBES)
-        entry = probe(table, buckets, key)
-        if entry != MISS:
-            count(memory, at.HITS)
-            table_move = entry_move(entry)
-            is_deep = entry_depth(entry) == depth or (not EXACT_DEPTH and entry_depth(entry) > depth)
-            if is_deep and not (REPEATS and is_pv):
-                score: int = from_table(entry_score(entry), ply)
-                bound = entry_bound(entry)
-                is_high = bound & BOUND_LOWER != 0 and score >= beta
-                is_low = bound & BOUND_UPPER != 0 and score <= alpha
-                if bound == BOUND_EXACT or (PRUNES and (is_high or is_low)):
-                    count(memory, at.CUTOFFS)
-                    return max(alpha, min(score, beta)) if FAIL_HARD else score
+    table_move = NO_MOVE
+    entry = look_up(key, memory)
+    if entry != MISS:
+        table_move = entry_move(entry)
+        if not (REPEATS and is_pv) and is_decided(entry, depth, alpha, beta, ply) == 1:
+            count(memory, at.CUTOFFS)
+            known: int = from_table(entry_score(entry), ply)
+            return max(alpha, min(known, beta)) if FAIL_HARD else known
 
     # Step 3. Cut by the estimate: far above the window or far below, or so good that even a null move stays above.
     estimate = note_estimate(position, ply, memory) if ESTIMATES else 0
     improving = is_improving(estimate, ply, memory) if ESTIMATES else 0
-    may_cut = ESTIMATES and may_cut_by_estimate(alpha, beta, ply, memory) == 1
+    estimate = correct_estimate(estimate, entry, ply) if ESTIMATES else 0
+    excluded = left_out(ply, memory) if SINGULAR else NO_MOVE
+    may_cut = ESTIMATES and excluded == NO_MOVE and may_cut_by_estimate(alpha, beta, ply, memory) == 1
     if may_cut and estimate != at.UNKNOWN:
         if SKIPS and is_far_above(estimate, depth, beta, improving) == 1:
             return estimate
@@ -168,83 +178,75 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
                 return score
         if PASSES and may_pass(position, estimate, depth, beta, ply, memory) == 1:
             shallow = depth - pass_reduction(estimate, depth, beta)
-            passed = pass_turn(position)
-            write_int(memory + at.PLAYED + ply * WORD_BYTES, 0)
-            enter_path(passed, key_of(passed), ply + 1, memory)
-            passed_key = salted_key(passed, key_of(passed), memory)
+            passed, passed_key = begin_pass(position, ply, memory)
             score = -search_node(passed, passed_key, shallow, -beta, -alpha, ply + 1, memory)
             if score >= beta and depth >= VERIFIED_DEPTH:
-                blocked = read_int(memory + at.NULL_PLY)
-                write_int(memory + at.NULL_PLY, ply + max(shallow, 1))
+                before = begin_verification(ply + max(shallow, 1), memory)
                 score = search_node(position, key, shallow, alpha, beta, ply, memory)
-                write_int(memory + at.NULL_PLY, blocked)
+                write_int(memory + at.NULL_PLY, before)
             if read_int(memory + at.STATUS) != at.RUNNING:
                 return 0
             if score >= beta:
                 # A mate after a null move is no mate.
                 return score if score < MATE_BOUND else beta
+
+    # Step 4. Is the table's move the only good one? Search the others with a window a little below its score.
+    is_singular = 0
+    if SINGULAR and excluded == NO_MOVE and may_be_singular(entry, depth, ply, memory) == 1:
+        bar: int = from_table(entry_score(entry), ply) - 2 * depth
+        outer_ply, outer_move = read_int(memory + at.EXCLUDED_PLY), read_int(memory + at.EXCLUDED_MOVE)
+        leave_out(ply, table_move, memory)
+        score = search_node(position, key_without(key, table_move), (depth - 1) // 2, bar - 1, bar, ply, memory)
+        leave_out(outer_ply, outer_move, memory)
+        if read_int(memory + at.STATUS) != at.RUNNING:
+            return 0
+        is_singular = 1 if score < bar else 0
+        if is_singular == 0 and bar >= beta and not is_pv:
+            # Even without it another one refutes the node.
+            return bar
     if REDUCES and table_move == NO_MOVE and depth >= LEAST_INTERNAL_DEPTH and ply > 0:
         depth -= 1
 
-    # Step 4. Generate the moves; the table's comes first, the others by rank or as generated.
+    # Step 5. Generate the moves; the table's comes first, the others by rank or as generated.
     end = memory + at.MOVES + ply * MOVE_ROW_BYTES
     last = moves(position, end)
     if STUCK and last == end:
         return final_score(position, stuck(position), ply, memory)
-    if RANKS:
-        rank_moves(position, table_move, ply, memory, end, last)
-    elif TABLE and table_move != NO_MOVE:
-        swap_to_front(table_move, end, last)
+    arrange_moves(position, table_move, ply, memory, end, last)
     best = -INFINITY
     best_move = NO_MOVE
     low = alpha
     for cursor in range(end, last, WORD_BYTES):
-        following = cursor + WORD_BYTES
-        if RANKS and (cursor == end or not LOOKS_AHEAD):
-            pick_move(cursor, last)
-        if RANKS and LOOKS_AHEAD and following < last:
-            pick_move(following, last)
-        move = read_int(cursor) & MOVE_MASK
-        rank = read_int(cursor) >> RANK_SHIFT
+        move = bring_move(cursor, end, last)
+        if SINGULAR and move == excluded:
+            continue
 
-        # Step 5. Play the move; leave it out, or decide how deeply it is searched.
+        # Step 6. Play the move; leave it out, or decide how deeply it is searched.
         child = play(position, move)
         result = outcome(child)
         if REPEATS and result == ONGOING and repeats(child, key_of(child), ply + 1, memory) == 1:
             result = DRAW
         gives_check = enter_path(child, key_of(child), ply + 1, memory) if KEEPS_PATH else 0
-        number = (cursor - end) // WORD_BYTES
+        number, rank = (cursor - end) // WORD_BYTES, read_int(cursor) >> RANK_SHIFT
         may_skip = SKIPS and may_cut and best > -MATE_BOUND and gives_check == 0 and result == ONGOING
         if may_skip and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
             continue
-        child_depth = depth - 1
-        if EXTENDS and gives_check == 1 and ply < read_int(memory + at.EXTENSION_END):
-            child_depth = depth
+        child_depth = depth_below(depth, gives_check, is_singular if move == table_move else 0, ply, memory)
         reduction = 0
         if REDUCES and is_whole(memory) == 0 and asks_for_mate(low, beta, ply) == 0:
             reduction = late_reduction(rank, number, depth, is_pv, improving, gives_check)
 
-        # Step 6. A finished game and the horizon are scored on the spot: half of all nodes.
+        # Step 7. A finished game and the horizon are scored on the spot: half of all nodes.
         is_same_side = EXTRA_TURNS and side_to_move(child) == side_to_move(position)
         if result != ONGOING or (not QUIESCES and child_depth <= 0) or ply >= MAX_PLY - 2:
             score = leaf_score(child, result, ply + 1, memory)
-            if not is_same_side:
-                score = -score
+            score = score if is_same_side else -score
         else:
-            # Step 7. Ask for the child's bucket of the table, and for its next sibling's: that one will have arrived
-            # when it is wanted. Worth a third of the speed with a table beyond the processor's cache.
-            child_key = key
-            if TABLE:
-                child_key = salted_key(child, key_of(child), memory)
-                prefetch_bucket(table, buckets, child_key)
-                if LOOKS_AHEAD and following < last:
-                    sibling = play(position, read_int(following) & MOVE_MASK)
-                    prefetch_bucket(table, buckets, salted_key(sibling, key_of(sibling), memory))
-            if KEEPS_PATH:
-                note_move(position, move, ply, memory)
-
             # Step 8. The first move gets the full window, the others a null window, late ones a shallower search too;
             # if they beat it, the whole depth, and the rest of the window.
+            child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory) if TABLE else key
+            if KEEPS_PATH:
+                note_move(position, move, ply, memory)
             lower = low if PRUNES else OPEN_LOW
             upper = low + 1 if PVS and cursor > end else beta if PRUNES else OPEN_HIGH
             while True:
@@ -274,24 +276,16 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
                 if is_pv:
                     extend_line(memory, ply, move)
                 if PRUNES and score >= beta:
-                    count(memory, at.FAIL_HIGHS)
-                    if cursor == end:
-                        count(memory, at.FIRST_FAIL_HIGHS)
-                    if RANKS:
-                        credit_fail_high(position, move, depth, ply, memory, end, cursor)
+                    credit_fail_high(position, move, depth, ply, memory, end, cursor)
                     break
 
     # Step 10. Store the result; its bound is judged by the original alpha.
+    if SINGULAR and best == -INFINITY:
+        # The move that is left out is the only one.
+        return alpha
     if FAIL_HARD:
         best = max(alpha, min(best, beta))
-    if TABLE:
-        bound = BOUND_EXACT
-        if PRUNES and best <= alpha:
-            bound = BOUND_UPPER
-        elif PRUNES and best >= beta:
-            bound = BOUND_LOWER
-        generation = read_int(memory + at.GENERATION)
-        store(table, buckets, key, pack_entry(to_table(best, ply), best_move, depth, bound, generation), generation)
+    remember(key, best, best_move, depth, alpha if PRUNES else OPEN_LOW, beta if PRUNES else OPEN_HIGH, ply, memory)
     return best
 
 
@@ -318,6 +312,7 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
     enter_path(position, key_of(position), ply, memory)
     write_int(memory + at.EXTENSION_END, 2 * (ply + depth))
     write_int(memory + at.NULL_PLY, 0)
+    leave_out(-1, NO_MOVE, memory)
     write_int(memory + at.PLAYED + (ply - 1) * WORD_BYTES, at.NOT_KNOWN)
     for before in (1, 2):
         write_int(memory + at.ESTIMATES + (ply - before) * WORD_BYTES, at.UNKNOWN)

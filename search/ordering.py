@@ -14,7 +14,7 @@ from typing import Any
 
 from search import jit
 from search import workspace as at
-from tt_store.layout import MOVE_MASK, WORD_BYTES
+from tt_store.layout import MOVE_MASK, NO_MOVE, WORD_BYTES
 from tt_store.native import read_int, write_int
 
 _game, _flags = jit.binding(__name__)
@@ -24,6 +24,8 @@ HAS_ORDER = _game.has_order
 HAS_HISTORY = _game.history_size > 0
 RANKS = _flags.ordering and (HAS_ORDER or HAS_HISTORY)
 HISTORY = at.history_offset(_game.max_moves)
+LOOKS_AHEAD = not (_flags.quiescence and _game.has("captures"))
+"""Whether the move after the next is known early, for its bucket of the table to be asked for."""
 LEARNS = HAS_HISTORY and _game.has("is_quiet")
 _history = jit.specialise("search.history", _game, _flags)
 move_before, promise, counter_move = _history.move_before, _history.promise, _history.counter_move
@@ -109,8 +111,28 @@ def pick_move(cursor: int, last: int) -> int:
 
 
 @jit.helper
+def arrange_moves(position: Any, table_move: int, ply: int, memory: int, begin: int, last: int) -> int:
+    """Prepare the moves between two addresses for `bring_move`: the table's comes first; returns 0."""
+    if RANKS:
+        return rank_moves(position, table_move, ply, memory, begin, last)
+    if table_move != NO_MOVE:
+        swap_to_front(table_move, begin, last)
+    return 0
+
+
+@jit.helper
+def bring_move(cursor: int, begin: int, last: int) -> int:
+    """Bring the next move to the cursor and return it, with `LOOKS_AHEAD` the one after it to its place too."""
+    if RANKS and (cursor == begin or not LOOKS_AHEAD):
+        pick_move(cursor, last)
+    if RANKS and LOOKS_AHEAD and cursor + WORD_BYTES < last:
+        pick_move(cursor + WORD_BYTES, last)
+    return read_int(cursor) & MOVE_MASK
+
+
+@jit.helper
 def credit_fail_high(position: Any, move: int, depth: int, ply: int, memory: int, begin: int, cursor: int) -> int:
-    """Remember a move that refuted a node, as a killer of its ply and in the history; returns 0.
+    """Count and remember a move that refuted a node, as a killer of its ply and in the history; returns 0.
 
     Parameters
     ----------
@@ -119,9 +141,12 @@ def credit_fail_high(position: Any, move: int, depth: int, ply: int, memory: int
     begin, cursor
         Between these addresses lie the moves that were tried before.
     """
+    write_int(memory + at.FAIL_HIGHS, read_int(memory + at.FAIL_HIGHS) + 1)
+    if cursor == begin:
+        write_int(memory + at.FIRST_FAIL_HIGHS, read_int(memory + at.FIRST_FAIL_HIGHS) + 1)
     if LEARNS and is_quiet(position, move) == 0:
         return 0
-    if HAS_HISTORY:
+    if RANKS and HAS_HISTORY:
         killers = killer_address(memory, ply)
         if read_int(killers) != move:
             write_int(killers + WORD_BYTES, read_int(killers))

@@ -1,8 +1,7 @@
 """The quiescence search: captures only, until the estimate can be trusted; in check, all answers.
 
 Instantiated together with the kernel, for games that define `captures`. Fail-soft; the side to move may stand pat on
-the estimate (Harris 1975). A capture whose exchange loses is left out, and, with forward pruning, one that wins too
-little to matter.
+the estimate (Harris 1975). A capture whose exchange loses is left out; one that wins too little to matter is not.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from typing import Any
 from search import jit
 from search import workspace as at
 from search.flags import Pruning
-from search.scores import INFINITY, MATE_BOUND, MAX_PLY, ONGOING, from_table, to_table
-from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, NO_MOVE, WORD_BYTES
+from search.scores import INFINITY, MATE_BOUND, MAX_PLY, ONGOING, from_table
+from tt_store.layout import BOUND_LOWER, BOUND_UPPER, NO_MOVE, WORD_BYTES
 from tt_store.native import read_int, write_int
-from tt_store.table import MISS, entry_bound, entry_move, entry_score, pack_entry, probe, store
+from tt_store.table import MISS, entry_bound, entry_move, entry_score, probe
 
 _game, _flags = jit.binding(__name__)
 _notes = jit.specialise("search.bookkeeping", _game, _flags)
@@ -26,14 +25,13 @@ _selectivity = jit.specialise("search.selectivity", _game, _flags)
 
 moves, captures, play, outcome, key_of = _game.moves, _game.captures, _game.play, _game.outcome, _game.key
 evaluate, side_to_move, stuck, order = _game.evaluate, _game.side_to_move, _game.stuck, _game.order
-exchange_at_least = _game.exchange_at_least
-enter_node, reach = _notes.enter_node, _notes.reach
+enter_node, reach, remember = _notes.enter_node, _notes.reach, _notes.remember
 leaf_score: Callable[..., int] = _notes.leaf_score
 final_score: Callable[..., int] = _notes.final_score
 extend_line, count, MOVE_ROW_BYTES, STUCK = _notes.extend_line, _notes.count, _notes.MOVE_ROW_BYTES, _notes.STUCK
 table_key = _repetition.table_key
 pick_move, RANK_SHIFT = _ordering.pick_move, _ordering.RANK_SHIFT
-note_check, SEES_CHECKS, SKIPS = _selectivity.note_check, _selectivity.SEES_CHECKS, _selectivity.SKIPS
+note_check, SEES_CHECKS = _selectivity.note_check, _selectivity.SEES_CHECKS
 
 TABLE = _flags.table
 EVALUATES = _flags.evaluation
@@ -42,8 +40,6 @@ EXTRA_TURNS = _game.has_extra_turns
 
 DEEPEST = 24
 """No quiescence search goes so many plies."""
-MARGIN = 150
-"""A capture must bring the estimate to so little below alpha, or it is not tried."""
 
 
 @jit.helper
@@ -70,7 +66,7 @@ def quiescence(position: Any, key: int, alpha: int, beta: int, ply: int, fallen:
     Returns
     -------
     int
-        By the contract of the kernel, for the value that this search has with an open window; delta pruning aside.
+        By the contract of the kernel, for the value that this search has with an open window.
     """
     # Step 1. Count the node; what the table knows may decide it.
     if enter_node(ply, memory) != at.RUNNING:
@@ -109,9 +105,6 @@ def quiescence(position: Any, key: int, alpha: int, beta: int, ply: int, fallen:
         if best > -MATE_BOUND and read_int(cursor) < 0:
             # It loses by exchange, and so do all that follow.
             break
-        if SKIPS and not checked and exchange_at_least(position, move, low - estimate - MARGIN) == 0:
-            best = max(best, min(low - 1, MATE_BOUND - 1))
-            continue
         child = play(position, move)
         result = outcome(child)
         is_same_side = EXTRA_TURNS and side_to_move(child) == side_to_move(position)
@@ -139,11 +132,5 @@ def quiescence(position: Any, key: int, alpha: int, beta: int, ply: int, fallen:
 
     # Step 4. Store the result as of depth 0.
     if TABLE and fallen == 0:
-        bound = BOUND_EXACT
-        if best <= alpha:
-            bound = BOUND_UPPER
-        elif best >= beta:
-            bound = BOUND_LOWER
-        generation = read_int(memory + at.GENERATION)
-        store(table, buckets, key, pack_entry(to_table(best, ply), best_move, 0, bound, generation), generation)
+        remember(key, best, best_move, 0, alpha, beta, ply, memory)
     return best

@@ -15,9 +15,10 @@ import numpy as np
 from search import jit
 from search import workspace as at
 from search.flags import Pruning
-from search.scores import MATE, MATE_BOUND
-from tt_store.layout import WORD_BYTES
-from tt_store.native import constant_table, read_int, write_int
+from search.scores import MATE, MATE_BOUND, from_table
+from tt_store.layout import BOUND_LOWER, BOUND_UPPER, NO_MOVE, WORD_BYTES
+from tt_store.native import Word, as_word, constant_table, read_int, write_int
+from tt_store.table import MISS, entry_bound, entry_depth, entry_move, entry_score
 
 _game, _flags = jit.binding(__name__)
 _ordering = jit.specialise("search.ordering", _game, _flags)
@@ -32,6 +33,7 @@ EXTENDS = _flags.check_extension and _MAY
 PASSES = _flags.null_move and _MAY and _game.has("pass_turn", "has_pieces") and not _game.has_extra_turns
 REDUCES = _flags.late_reduction and _MAY and _RANKS_QUIET
 SKIPS = _flags.forward_pruning and _MAY and _RANKS_QUIET and _game.has("exchange_at_least")
+SINGULAR = _flags.singular_extension and EXTENDS and _RANKS_QUIET and _flags.table
 QUIESCES = _flags.quiescence and _game.has("captures")
 SEES_CHECKS = EXTENDS or PASSES or REDUCES or SKIPS or (QUIESCES and _game.has("in_check"))
 ESTIMATES = PASSES or REDUCES or SKIPS
@@ -43,6 +45,9 @@ VERIFIED_DEPTH = 10
 """From this depth on the verdict of a null move is verified: zugzwang is rare, and costs most here."""
 LEAST_INTERNAL_DEPTH = 4
 """From this depth on a node without a table move is searched less deeply."""
+LEAST_SINGULAR_DEPTH = 8
+"""From this depth on the table's move is searched one ply deeper where no other comes near it (Anantharaman 1988)."""
+EXCLUSION_FACTOR = 0x1E3779B97F4A7C15
 SHALLOW_DEPTH = 7
 """Up to this depth moves are left out by the estimate."""
 _MOST = 63
@@ -146,6 +151,47 @@ def is_skipped(
 
 
 @jit.helper
+def correct_estimate(estimate: int, entry: int, ply: int) -> int:
+    """Return the estimate, or the table's score where that is known to lie beyond it: any search sees more."""
+    if entry == MISS or estimate == at.UNKNOWN:
+        return estimate
+    score = from_table(entry_score(entry), ply)
+    side = BOUND_LOWER if score > estimate else BOUND_UPPER
+    return score if abs(score) < MATE_BOUND and entry_bound(entry) & side != 0 else estimate
+
+
+@jit.helper
+def left_out(ply: int, memory: int) -> int:
+    """Return the move that the node at a ply leaves out, `NO_MOVE` if none."""
+    return read_int(memory + at.EXCLUDED_MOVE) if read_int(memory + at.EXCLUDED_PLY) == ply else NO_MOVE
+
+
+@jit.helper
+def leave_out(excluded_ply: int, move: int, memory: int) -> int:
+    """Make the node at a ply leave a move out; returns 0."""
+    write_int(memory + at.EXCLUDED_PLY, excluded_ply)
+    return write_int(memory + at.EXCLUDED_MOVE, move)
+
+
+@jit.helper
+def key_without(key: Word, move: int) -> Word:
+    """Return the key under which the table holds a node that leaves a move out."""
+    return key ^ as_word(move * EXCLUSION_FACTOR)
+
+
+@jit.helper
+def may_be_singular(entry: int, depth: int, ply: int, memory: int) -> int:
+    """Return 1 if the table says that its move reaches a bound, so that it may be the only one, else 0."""
+    if depth < LEAST_SINGULAR_DEPTH or ply == 0 or entry == MISS or entry_move(entry) == NO_MOVE:
+        return 0
+    if entry_depth(entry) < depth - 3 or entry_bound(entry) & BOUND_LOWER == 0:
+        return 0
+    if abs(from_table(entry_score(entry), ply)) >= MATE_BOUND or ply >= read_int(memory + at.EXTENSION_END):
+        return 0
+    return 1 - is_whole(memory)
+
+
+@jit.helper
 def asks_for_mate(alpha: int, beta: int, ply: int) -> int:
     """Return 1 where a window asks for a mate within a few plies, else 0: that is worth a search of the whole depth."""
     return 1 if min(MATE - alpha, MATE + beta) - ply <= WHOLE_DEPTH + 1 else 0
@@ -174,3 +220,20 @@ def may_cut_by_estimate(alpha: int, beta: int, ply: int, memory: int) -> int:
     if beta - alpha > 1 or ply == 0 or is_whole(memory) == 1:
         return 0
     return 1 if alpha > -MATE_BOUND and beta < MATE_BOUND else 0
+
+
+@jit.helper
+def depth_below(depth: int, gives_check: int, is_singular: int, ply: int, memory: int) -> int:
+    """Return the depth below a move before any reduction: as deep as its node where it is extended."""
+    if not EXTENDS:
+        return depth - 1
+    is_extended = is_singular == 1 or (gives_check == 1 and ply < read_int(memory + at.EXTENSION_END))
+    return depth if is_extended else depth - 1
+
+
+@jit.helper
+def begin_verification(end_ply: int, memory: int) -> int:
+    """Forbid null moves above a ply; returns what was forbidden before."""
+    before = read_int(memory + at.NULL_PLY)
+    write_int(memory + at.NULL_PLY, end_ply)
+    return before

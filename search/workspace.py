@@ -60,6 +60,10 @@ NULL_PLY = 29 * WORD_BYTES
 EXTENSION_END = 30 * WORD_BYTES
 """From this ply on no check extends the search."""
 
+EXCLUDED_PLY = 31 * WORD_BYTES
+EXCLUDED_MOVE = 32 * WORD_BYTES
+"""At this ply this move is left out: while the search asks how good the others are. `NO_MOVE` if none is."""
+
 KILLERS = _HEADER_WORDS * WORD_BYTES
 KILLERS_A_PLY = 2
 LENGTHS = KILLERS + MAX_PLY * KILLERS_A_PLY * WORD_BYTES
