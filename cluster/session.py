@@ -17,7 +17,7 @@ from cluster.splitter import Root, Splitter
 from cluster.strategies import DYNAMIC, SINGLE, STRATEGIES
 from search.controls import MAX_WORKERS
 from search.driver import DEFAULT_TABLE_MB, Iteration, SearchResult, deepen
-from search.flags import Flags
+from search.flags import FULL_WIDTH, Flags
 from search.limits import Limits, stopped_after
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
@@ -66,7 +66,7 @@ def open_session(
     address
         None for threads of this process; else as for `cluster.ray_executor.RayExecutor`.
     flags, notice
-        As for `search.searcher.Searcher`.
+        As for `search.searcher.Searcher`. If the request asks for a mate, a selective search becomes one of full width.
 
     Raises
     ------
@@ -74,6 +74,8 @@ def open_session(
         If the game, the position, the strategy, the table's size, the number of workers or the address are wrong.
     """
     game = checked_game(game_name, request, workers, table_mb, notice)
+    if request.limits.mate is not None and game.is_selective and flags == Flags():
+        flags = FULL_WIDTH
     if address is None:
         return Session(game, ThreadExecutor(game, workers or cores(), table_mb, flags=flags, notice=notice), table_mb)
     from cluster.ray_executor import RayExecutor

@@ -59,3 +59,7 @@ class Flags(NamedTuple):
         """Whether any rule may make a value other than that of a search of fixed depth: none does in a proof."""
         rules = self.check_extension or self.null_move or self.late_reduction or self.forward_pruning
         return rules and not self.exact_depth and self.pruning == Pruning.PVS
+
+
+FULL_WIDTH = Flags(null_move=False, late_reduction=False, forward_pruning=False, singular_extension=False)
+"""Leaves no move out: who asks for a mate in so many moves wants the quiet sacrifices too."""

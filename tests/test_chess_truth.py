@@ -11,7 +11,7 @@ import pytest
 from conftest import silent
 
 from cluster.executor import ThreadExecutor
-from cluster.session import SearchRequest, Session
+from cluster.session import SearchRequest, Session, open_session
 from search.limits import Limits
 from search.referee import Referee
 from search.rules import Game, load_game
@@ -85,15 +85,16 @@ def test_every_proved_record(chess: Game, records: list[dict[str, Any]]) -> None
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("moves", [1, 2, 3, 4])
 def test_every_mate_of_so_many_moves(chess: Game, data_file: Callable[[str], Path], moves: int, workers: int) -> None:
-    """Each mate has its distance, and a legal line of that length to it."""
+    """Each mate has its distance, and a legal line of that length to it; quiet key moves of composed ones too."""
     referee = Referee(chess, silent)
     wrong = []
     fens = [line for line in data_file(f"chess/mate/mate{moves}.fen").read_text().splitlines() if line.strip()]
-    with Session(chess, ThreadExecutor(chess, workers, 16.0, notice=silent), 16.0, silent) as session:
-        for fen in fens:
-            report = session.search(SearchRequest(fen, (), Limits(depth=2 * moves + 6)))
+    requests = [SearchRequest(fen, (), Limits(mate=moves, nodes=30_000_000)) for fen in fens]
+    with open_session("chess", requests[0], workers, 16.0, notice=silent) as session:
+        for request in requests:
+            report = session.search(request)
             _, end = referee.legal_prefix(report.result.position, report.result.line)
             is_mated = referee.facts(end).outcome == -MATE
             if moves_to_mate(report.result.score) != moves or len(report.result.line) != 2 * moves - 1 or not is_mated:
-                wrong.append((fen, report.result.score, report.line_texts[-1]))
+                wrong.append((request.position, report.result.score, report.line_texts[-1]))
     assert not wrong
