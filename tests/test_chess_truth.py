@@ -21,7 +21,7 @@ NODES = {"fine70": 3_000_000, "zugzwang_1": 1_500_000, "zugzwang_2": 1_500_000, 
 DEFAULT_NODES = 400_000
 LEAST_WIN, MOST_DRAW = 150, 50
 """Scores that count as won and as drawn, in hundredths of a pawn."""
-UNPROVED_DRAWS = {"kpk_win": 250, "fortress_bishops": 150}
+UNPROVED_DRAWS = {"kpk_win": 250, "kpk_draw": 150, "fortress_bishops": 150}
 """A draw that the search does not prove at any depth: the evaluation knows neither king and pawn against king nor
 fortresses. The score must stay below what wins elsewhere."""
 

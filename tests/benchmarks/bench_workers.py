@@ -45,7 +45,7 @@ THREAD_LATENCY_S, THREAD_MASTER_S = 0.00005, 0.00005
 
 POSITIONS: tuple[tuple[str, str, int], ...] = (
     ("connect_four", "33", 22), ("connect_four", "1", 20), ("connect_four", "2267", 22), ("connect_four", "35", 21),
-    ("connect_four", "444", 22), ("connect_four", "67", 21), ("connect_four", "4455", 22), ("connect_four", "4433", 22),
+    ("connect_four", "444", 22), ("connect_four", "67", 21), ("connect_four", "25", 21), ("connect_four", "3", 20),
     *(("random_tree", f"{seed}:8-16:30:80", 13) for seed in range(1, 9)),
     *(("random_tree", f"{seed}:30-40:30:85", 9) for seed in range(1, 9)),
 )  # fmt: skip
