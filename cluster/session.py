@@ -224,11 +224,17 @@ class Session:
         )
         key, history = self.referee.facts(position).table_key, self._history(request)
         is_selective = self.game.is_selective and self.executor.flags.is_selective
-        depth_change = self.referee.depth_change if is_selective else None
+        depth_change = self._depth_change if is_selective else None
         root = Root(words_of(position), key, rules.expand, request.contempt, salt, history, depth_change)
         grain_s = max(request.settings.grain_s, self.executor.least_grain_s)
         settings = replace(request.settings, grain_s=grain_s)
         return STRATEGIES[strategy](root, self.executor.numbers.task_ids, settings)
+
+    def _depth_change(self, rank: int, number: int, depth: int, gives_check: bool) -> tuple[int, int]:
+        """Return what the workers' kernel makes of a move: as the referee says, but for rules that are off."""
+        flags = self.executor.flags
+        extension, reduction = self.referee.depth_change(rank, number, depth, gives_check)
+        return extension if flags.check_extension else 0, reduction if flags.late_reduction else 0
 
     def _history(self, request: SearchRequest) -> tuple[int, ...]:
         """Return the hashes of the positions before a request's that can come back, the latest last."""

@@ -15,9 +15,9 @@ from search.rules import load_game
 TABLE_MB = 16.0
 
 _POSITIONS = (
-    ("chess", "", 15),
-    ("chess", "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", 13),
-    ("chess", "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1", 17),
+    ("chess", "", 13),
+    ("chess", "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", 11),
+    ("chess", "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1", 14),
     ("connect_four", "", 16),
     ("connect_four", "4453", 16),
     ("connect_four", "32164625", 18),

@@ -321,7 +321,14 @@ def test_a_rook_that_shields_its_king_does_not_castle() -> None:
 
 @pytest.mark.parametrize(
     ("word", "wrong"),
-    [("e2", "no move"), ("e2e2", "no move"), ("e7e8k", "no move"), ("a7a8", "lacks"), ("e1e2q", "promotes no pawn")],
+    [
+        ("e2", "not legal"),
+        ("hello", "no move"),
+        ("e2e2", "no move"),
+        ("e7e8k", "no move"),
+        ("a7a8", "lacks"),
+        ("e1e2q", "promotes no pawn"),
+    ],
 )
 def test_what_is_no_move_is_refused(word: str, wrong: str) -> None:
     with pytest.raises(RulesError, match=wrong):
