@@ -44,11 +44,10 @@ class PositionRules:
             is_same_side = referee.game.has_extra_turns and facts.side_to_move == parent_facts.side_to_move
             child_side = side if is_same_side else 1 - side
             before = referee.history_after(history, parent_facts, facts)
-            outcome, key = facts.outcome, facts.table_key
-            if self._sees_repetition and not facts.is_over and referee.is_repetition(before, facts.key, ply + 1):
+            outcome, key, is_over = facts.outcome, facts.table_key, facts.is_over
+            if self._sees_repetition and not is_over and referee.is_repetition(before, facts.key, ply + 1):
                 # Other paths to the same position are no draws: its key must not lead to this one.
-                outcome, key = DRAW, ~key
-            is_over = facts.is_over or key != facts.table_key
+                outcome, key, is_over = DRAW, ~key, True
             score = None
             if is_over:
                 score = final_score(outcome, ply + 1, self._contempt if child_side else -self._contempt)

@@ -3,7 +3,7 @@
 Instantiated together with the kernel, for games that tell quiet moves from others. Three tables, found by a move's
 slot: history (Schaeffer 1983), history by the move before (the same idea, one ply longer), and the counter-move
 (Uiterwijk 1992). A good move earns a bonus, those tried in vain before it the same as a malus; what a word holds pulls
-it back, so that it never passes `LIMIT`.
+it back, so that it never passes 2 to the power of `LIMIT_BITS`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ move_slot, is_quiet = _game.move_slot, _game.is_quiet
 SLOTS = _game.history_size
 
 LIMIT_BITS = 14
-LIMIT = 1 << LIMIT_BITS
 HISTORY = at.history_offset(_game.max_moves)
 COUNTERS = HISTORY + SLOTS * WORD_BYTES
 ANSWERS = COUNTERS + SLOTS * WORD_BYTES
@@ -42,7 +41,7 @@ def move_before(ply: int, memory: int) -> int:
 
 @jit.helper
 def promise(slot: int, before: int, memory: int) -> int:
-    """Return what both histories say of a move, within twice `LIMIT`."""
+    """Return what both histories say of a move, within twice their limit."""
     value = read_int(memory + HISTORY + slot * WORD_BYTES)
     if before >= 0:
         value += read_int(memory + ANSWERS + (before * SLOTS + slot) * WORD_BYTES)

@@ -11,7 +11,7 @@ from tt_store.native import read_int
 
 _game, _flags = jit.binding(__name__)
 moves, play, outcome, count_moves = _game.moves, _game.play, _game.outcome, _game.count_moves
-COUNTS = _game.has_count
+COUNTS = _game.has("count_moves")
 
 
 @jit.helper

@@ -156,10 +156,8 @@ class Game:
     has_extra_turns: bool
     """Whether a move may leave the same side to move."""
     count_moves: PositionRule
-    """0 by default; see `has_count`."""
-    has_count: bool
+    """0 by default, as are the next four; `has` tells whether the game defines them."""
     stuck: PositionRule
-    """0 by default, as are the next three; `has` tells whether the game defines them."""
     clock: PositionRule
     in_check: PositionRule
     has_pieces: PositionRule
@@ -299,7 +297,6 @@ def load_game(name: str) -> Game:
         side_to_move=getattr(module, "side_to_move", _one_side),
         has_extra_turns=hasattr(module, "side_to_move"),
         count_moves=getattr(module, "count_moves", _no_count),
-        has_count=hasattr(module, "count_moves"),
         stuck=getattr(module, "stuck", _no_count),
         clock=getattr(module, "clock", _no_count),
         in_check=getattr(module, "in_check", _no_count),

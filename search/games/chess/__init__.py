@@ -9,8 +9,7 @@ from search.games.chess.legality import in_check
 from search.games.chess.moves import MAX_MOVES, captures, count_moves, moves
 from search.games.chess.notation import move_text, parse_move, score_text
 from search.games.chess.ordering import HISTORY_SIZE, is_quiet, move_slot, order
-from search.games.chess.outcome import cheap_outcome, full_outcome, stuck
-from search.games.chess.outcome import cheap_outcome as outcome
+from search.games.chess.outcome import outcome, stuck
 from search.games.chess.play import pass_turn, play
 
 __all__ = [
@@ -19,13 +18,11 @@ __all__ = [
     "START",
     "Position",
     "captures",
-    "cheap_outcome",
     "clock",
     "count_moves",
     "evaluate",
     "exchange",
     "exchange_at_least",
-    "full_outcome",
     "has_pieces",
     "in_check",
     "is_quiet",

@@ -25,7 +25,7 @@ def has_insufficient_material(position: Position) -> int:
 
 
 @helper
-def cheap_outcome(position: Position) -> int:
+def outcome(position: Position) -> int:
     """Tell a draw by fifty moves or by material; mate and stalemate are for whoever generates the moves."""
     # A mate on the hundredth ply counts.
     if clock(position) >= DRAWN_CLOCK and (in_check(position) == 0 or count_moves(position) > 0):
@@ -37,9 +37,3 @@ def cheap_outcome(position: Position) -> int:
 def stuck(position: Position) -> int:
     """Return the final score of a position without moves: mated, or stalemate."""
     return -MATE if in_check(position) == 1 else DRAW
-
-
-@helper
-def full_outcome(position: Position) -> int:
-    """Tell every end of the game that a position shows; repetition is not among them."""
-    return stuck(position) if count_moves(position) == 0 else cheap_outcome(position)
