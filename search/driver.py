@@ -122,8 +122,9 @@ def deepen(
     """Search deeper and deeper until a limit is reached or all lines are solved.
 
     Each iteration searches the root once for each line, every time without the first moves of the lines before; the
-    table is warm by then. An iteration that is stopped between two lines counts for nothing: all lines of a result
-    have one depth. A selective search may find that a later line is the better one; lines are sorted by their scores.
+    table is warm by then. A solved line is not searched again: it is what it is at any depth. An iteration that is
+    stopped between two lines counts for nothing: all lines of a result have one depth. A selective search may find
+    that a later line is the better one; lines are sorted by their scores.
 
     Parameters
     ----------
@@ -157,30 +158,50 @@ def deepen(
     left_out = tuple(move for move in legal if move not in first_moves)
     aspirations = [Aspiration() for _ in first_moves[:multipv]]
     iterations: list[Iteration] = []
+    solved: list[RootLine] = []
+    unsolved: list[RootLine] = []
     total = Statistics()
-    is_solved = False
     for depth in range(1, last_depth + 1):
-        before = iterations[-1].lines if iterations else ()
         # Only a forged entry of the table gives a score without moves: those of before, or any legal one, stand in.
-        known = [line.moves for line in before] + [(move,) for move in first_moves]
+        known = [line.moves for line in unsolved] + [(move,) for move in first_moves]
         results, spent, researches = _search_lines(root_search, aspirations, depth, left_out, known)
         total = total.merged(spent)
         if not results:
             break
-        results.sort(key=lambda result: -result.score)
-        lines = []
-        for rank, result in enumerate(results):
-            distance = mate_distance(result.score)
-            # A mate within the horizon is proved, and no shorter one was found before.
-            is_mate = distance is not None and abs(distance) <= depth
-            is_confirmed = not is_selective or (len(before) > 0 and before[rank].score == result.score)
-            lines.append(RootLine(result.score, result.line, depth == plies_left or (is_mate and is_confirmed)))
+        earlier = [line.score for line in unsolved] if is_selective else None
+        fresh = _judged(results, earlier, depth, plies_left)
+        lines = sorted(solved + fresh, key=lambda line: -line.score)
         iterations.append(Iteration(depth, tuple(lines), spent, clock() - started, researches))
         on_iteration(iterations[-1])
-        is_solved = lines[0].is_solved
-        if all(line.is_solved for line in lines) or _is_wanted_mate(mate_distance(lines[0].score), limits):
+        aspirations = [item for item, line in zip(aspirations, fresh, strict=True) if not line.is_solved]
+        solved = [line for line in lines if line.is_solved]
+        unsolved = [line for line in fresh if not line.is_solved]
+        left_out += tuple(line.moves[0] for line in fresh if line.is_solved)
+        if not unsolved or _is_wanted_mate(mate_distance(lines[0].score), limits):
             break
-    return _conclude(position, first_moves[0], facts, iterations, total, clock() - started, is_solved)
+    return _conclude(position, first_moves[0], facts, iterations, total, clock() - started)
+
+
+def _judged(results: list[RootResult], earlier: list[int] | None, depth: int, plies_left: int | None) -> list[RootLine]:
+    """Return the lines of an iteration, the best first, and whether their scores stay.
+
+    Parameters
+    ----------
+    results
+        What the root's searches came to.
+    earlier
+        Scores of the lines that were not solved one iteration before; None if a mate needs no confirmation by them.
+    depth, plies_left
+        Of the iteration, and to the end of the longest game.
+    """
+    lines = []
+    for rank, result in enumerate(sorted(results, key=lambda result: -result.score)):
+        distance = mate_distance(result.score)
+        # A mate within the horizon is proved, and no shorter one was found before.
+        is_mate = distance is not None and abs(distance) <= depth
+        is_confirmed = earlier is None or earlier[rank : rank + 1] == [result.score]
+        lines.append(RootLine(result.score, result.line, depth == plies_left or (is_mate and is_confirmed)))
+    return lines
 
 
 def _search_lines(
@@ -239,12 +260,13 @@ def _conclude(
     iterations: list[Iteration],
     total: Statistics,
     time_s: float,
-    is_solved: bool,
 ) -> SearchResult:
-    if iterations:
-        last = iterations[-1]
-        return SearchResult(position, tuple(iterations), total, time_s, is_solved, last.line[0], last.score, last.line)
-    return SearchResult(position, (), total, time_s, False, any_move, facts.evaluation, (any_move,))
+    if not iterations:
+        return SearchResult(position, (), total, time_s, False, any_move, facts.evaluation, (any_move,))
+    best = iterations[-1].lines[0]
+    return SearchResult(
+        position, tuple(iterations), total, time_s, best.is_solved, best.moves[0], best.score, best.moves
+    )
 
 
 def search(

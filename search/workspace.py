@@ -104,7 +104,7 @@ def workspace_words(max_moves: int, history_words: int) -> int:
 
 
 def left_out_offset(max_moves: int) -> int:
-    """Return the byte offset of the first moves that a task leaves out, behind the move stack; a row like the plies'."""
+    """Return the byte offset of the first moves that a task leaves out, in a row behind the move stack."""
     return MOVES + MAX_PLY * max_moves * WORD_BYTES
 
 
