@@ -184,11 +184,13 @@ def perft(
     game: GameArgument,
     words: Annotated[list[str], typer.Argument(metavar="[POSITION] DEPTH", help="Position (optional) and plies.")],
     divide: Annotated[bool, typer.Option(help="Count each first move by itself.")] = False,
+    workers: Annotated[int, typer.Option(help="Threads; each counts some of the first moves.", min=1)] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Count the lines of DEPTH plies: the check of a move generator."""
     from time import perf_counter
 
+    from cluster import shared_perft
     from search.limits import MAX_DEPTH
     from search.perft import LeafCounter
     from search.rules import load_game
@@ -203,12 +205,10 @@ def perft(
     start = rules.parse(position_text)
     counter = LeafCounter(rules)
     started = perf_counter()
-    if divide and depth > 0:
-        rows = [(rules.move_text(start, move), count) for move, count in counter.divide(start, depth)]
-        leaves = sum(count for _, count in rows)
-    else:
-        rows, leaves = [], counter.count(start, depth)
+    shares = shared_perft.divide(rules, start, depth, workers) if depth and (divide or workers > 1) else None
+    leaves = counter.count(start, depth) if shares is None else sum(shares.values())
     time_s = perf_counter() - started
+    rows = [(rules.move_text(start, move), count) for move, count in (shares or {}).items()] if divide else []
     if as_json:
         result = {"game": rules.label, "position": position_text, "depth": depth, "leaves": leaves, "time_s": time_s}
         _print_json(result | ({"divide": dict(rows)} if divide else {}))
