@@ -1,4 +1,4 @@
-"""Chess as people write it: positions with fields left out or wrong, moves in SAN, UCI and in between (python-chess)."""
+"""Chess as people write it: positions with fields left out or wrong; moves in SAN, UCI and in between."""
 
 from __future__ import annotations
 

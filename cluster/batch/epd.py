@@ -35,7 +35,9 @@ _QUOTED_WHOLE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _MATE = re.compile(r"#([+-]?\d{1,4})")
 _NUMBER = re.compile(r"[+-]?\d{1,6}")
 _PUNCTUATION = re.compile(r"[+#!?=.\-]+|\d+\.+|or|and")
-_OPCODES = re.compile(r"[ab]m|id|[dps][mv]|ac[dns]|ce|hmvc|fmvn|[cvD]\d|moves|eco|nic|noop|rc|resign|draw\w*|tc\w+|class")
+_OPCODES = re.compile(
+    r"[ab]m|id|[dps][mv]|ac[dns]|ce|hmvc|fmvn|[cvD]\d|moves|eco|nic|noop|rc|resign|draw\w*|tc\w+|class"
+)
 _MOST_MOVES = 256
 """That are read of one operation: no position has more."""
 _WHOLE_FEN = 6

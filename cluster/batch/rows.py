@@ -61,7 +61,7 @@ class Draft(NamedTuple):
 class InputRow(NamedTuple):
     """One position of the input, and where it stands."""
 
-    index: int
+    index: int  # type: ignore[assignment]
     """From 0 over the whole run."""
     source: str
     """The file's name as given, ``-`` for standard input."""

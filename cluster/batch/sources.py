@@ -12,7 +12,7 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, NamedTuple, cast
 
@@ -46,8 +46,13 @@ class Line(NamedTuple):
     """Why the text is not the whole line."""
 
 
-def check_source(path: str) -> None:
+def check_source(path: str) -> bool:
     """Refuse what cannot be opened, before anything else is done.
+
+    Returns
+    -------
+    bool
+        Whether it can be opened more than once: standard input, a pipe and the like cannot.
 
     Raises
     ------
@@ -55,20 +60,17 @@ def check_source(path: str) -> None:
         With the file's name and the reason.
     """
     if path == STANDARD_INPUT:
-        return
+        return False
     try:
         if os.path.isdir(path):
             raise InputError(f"{path} is a folder: name the files in it")
-        # What is no regular file, such as a pipe, can be opened only once.
-        if os.path.isfile(path):
-            with open(path, "rb"):
-                return
         os.stat(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {_reason(error)}") from None
+    return os.path.isfile(path)
 
 
-def read_lines(path: str) -> Iterator[Line]:
+def read_lines(path: str) -> Generator[Line, None, None]:
     """Yield the lines of a file or of standard input, and one with a fault where it cannot be read on.
 
     Parameters
@@ -135,7 +137,9 @@ def _opened(path: str) -> Iterator[io.BufferedReader]:
     if path == STANDARD_INPUT:
         stream = sys.stdin.buffer
         # What stands in for standard input may be unable to peek.
-        yield cast(io.BufferedReader, stream if hasattr(stream, "peek") else io.BufferedReader(cast(io.RawIOBase, stream)))
+        yield cast(
+            io.BufferedReader, stream if hasattr(stream, "peek") else io.BufferedReader(cast(io.RawIOBase, stream))
+        )
         return
     try:
         file = open(path, "rb")  # noqa: SIM115 - an error of the body must not be taken for one of opening
