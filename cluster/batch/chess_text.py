@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import chess
 
@@ -19,6 +21,16 @@ _MARKS = "+#!?=,"
 """What may follow a move: check, mate, praise and blame."""
 
 
+class Accepted(NamedTuple):
+    """A position that the game accepts."""
+
+    text: str
+    is_chess960: bool
+    """Whether castling is written as in Chess960."""
+    repairs: tuple[str, ...] = ()
+    """A sentence for each thing that had to be repaired."""
+
+
 class ChessLine:
     """A position of chess and moves played from it.
 
@@ -26,18 +38,18 @@ class ChessLine:
     ----------
     game
         Chess.
-    text
-        The position; `accepted` has accepted it.
+    start
+        The position.
     """
 
-    def __init__(self, game: Game, text: str) -> None:
+    def __init__(self, game: Game, start: Accepted) -> None:
         self._game = game
-        self._begin(text)
+        self._begin(start)
 
-    def _begin(self, text: str) -> None:
-        is_chess960 = bool(self._game.parse(text).state & CHESS960)
-        self.position = text
-        self.board = chess.Board(chess.STARTING_FEN if text in START_WORDS else text, chess960=is_chess960)
+    def _begin(self, start: Accepted) -> None:
+        self.position = start.text
+        fen = chess.STARTING_FEN if start.text in START_WORDS else start.text
+        self.board = chess.Board(fen, chess960=start.is_chess960)
         self._moves: list[str] = []
 
     @property
@@ -54,7 +66,7 @@ class ChessLine:
         self._moves.append(self.board.uci(move))
         self.board.push(move)
         if self.board.halfmove_clock >= 100 or self.board.is_insufficient_material():
-            self._begin(self._fen())
+            self._begin(_checked(self._game, self._fen()))
 
     def pass_turn(self) -> None:
         """Let the other side move, and begin the line anew: no move of chess does that.
@@ -65,7 +77,7 @@ class ChessLine:
             If the side to move is in check.
         """
         self.board.push(chess.Move.null())
-        self._begin(self._fen())
+        self._begin(_checked(self._game, self._fen()))
 
     def play(self, texts: Iterable[str]) -> None:
         """Play moves given as text.
@@ -114,8 +126,8 @@ def find_move(board: chess.Board, text: str) -> chess.Move | None:
         return None
 
 
-def accepted(game: Game, fields: list[str]) -> tuple[str, list[str]]:
-    """Return the text of a position that the game accepts, and what had to be repaired for that.
+def accepted(game: Game, fields: list[str]) -> Accepted:
+    """Return the position of a FEN, repaired if need be.
 
     Castling rights and an en passant square that do not fit the board are left out, as most programs do.
 
@@ -133,24 +145,20 @@ def accepted(game: Game, fields: list[str]) -> tuple[str, list[str]]:
     """
     if not fields:
         raise RulesError("there is no position before the operations")
-    text = " ".join(fields)
     try:
-        game.parse(text)
-    except RulesError:
+        return _checked(game, " ".join(fields))
+    except RulesError as error:
         repaired, repairs = _repaired(fields)
-        # If it cannot be mended, the first sentence stands: it names what the user wrote.
-        if not repairs or not _is_position(game, repaired):
-            raise
-        return repaired, repairs
-    return text, []
+        if repairs:
+            with contextlib.suppress(RulesError):
+                return _checked(game, repaired)._replace(repairs=tuple(repairs))
+        # The first sentence stands: it names what the user wrote.
+        raise error from None
 
 
-def _is_position(game: Game, text: str) -> bool:
-    try:
-        game.parse(text)
-    except RulesError:
-        return False
-    return True
+def _checked(game: Game, text: str) -> Accepted:
+    """Return the position of a text; RulesError if it is none."""
+    return Accepted(text, bool(game.parse(text).state & CHESS960))
 
 
 def _repaired(fields: list[str]) -> tuple[str, list[str]]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from cluster.batch.chess_text import START_WORDS, ChessLine, accepted, find_move
+from cluster.batch.chess_text import START_WORDS, Accepted, ChessLine, accepted, find_move
 from cluster.batch.rows import Draft, Expectation, Overrides, shortened
 from search.limits import MAX_DEPTH
 from search.rules import Game
@@ -70,11 +70,11 @@ def read_epd(text: str, game: Game) -> Draft:
     pieces = text[:cut].split()
     fields, rest, warnings = _split_fields(pieces)
     if not rest and cut == len(text):
-        position, repairs = accepted(game, fields)
-        return Draft(position, warnings=(*warnings, *repairs))
+        start = accepted(game, fields)
+        return Draft(start.text, warnings=(*warnings, *start.repairs))
     operations = _operations(" ".join(rest) + text[cut:], bool(rest), warnings)
-    position, repairs = accepted(game, _with_counters(fields, operations))
-    return _interpreted(position, operations, [*warnings, *repairs], game)
+    start = accepted(game, _with_counters(fields, operations))
+    return _interpreted(start, operations, [*warnings, *start.repairs], game)
 
 
 def _split_fields(pieces: list[str]) -> tuple[list[str], list[str], list[str]]:
@@ -140,7 +140,7 @@ def _with_counters(fields: list[str], operations: list[_Operation]) -> list[str]
     return [*fields, counters.get("hmvc", "0"), counters.get("fmvn", "1")]
 
 
-def _interpreted(position: str, operations: list[_Operation], warnings: list[str], game: Game) -> Draft:
+def _interpreted(start: Accepted, operations: list[_Operation], warnings: list[str], game: Game) -> Draft:
     """Return what the operations say of a position."""
     row_id, depth, mate_in = None, None, None
     best: list[str] = []
@@ -148,7 +148,7 @@ def _interpreted(position: str, operations: list[_Operation], warnings: list[str
     line: ChessLine | None = None
     for code, operand in sorted(operations, key=lambda operation: operation.code != "moves"):
         if code in ("bm", "am", "pv", "moves") and line is None:
-            line = ChessLine(game, position)
+            line = ChessLine(game, start)
         if code == "id":
             row_id = _unquoted(operand)
         elif code == "acd":
@@ -170,7 +170,7 @@ def _interpreted(position: str, operations: list[_Operation], warnings: list[str
                 warnings.append(f"{code} names what is no legal move there: {shortened(', '.join(refused))}")
     expectation = Expectation(tuple(dict.fromkeys(best)), tuple(dict.fromkeys(avoid)), mate_in=mate_in or None)
     return Draft(
-        position if line is None else line.position,
+        start.text if line is None else line.position,
         row_id,
         () if line is None else line.moves,
         expectation,

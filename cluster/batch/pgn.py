@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cluster.batch.chess_text import ChessLine, find_move
+from cluster.batch.chess_text import ChessLine, accepted, find_move
 from cluster.batch.epd import read_epd
 from cluster.batch.rows import Draft, Found, ReadOptions, failure, shortened
 from cluster.batch.sources import Line
@@ -267,7 +267,7 @@ def _begin(pgn: PgnGame, game: Game) -> tuple[ChessLine, list[str]]:
     if variant not in _NO_VARIANTS | _CHESS960_VARIANTS:
         raise RulesError(f"the game is of the variant {pgn.tags['Variant']}: only chess and Chess960 are read")
     start = read_epd(pgn.tags["FEN"], game) if pgn.tags.get("FEN") else Draft(game.start_text)
-    line = ChessLine(game, start.position)
+    line = ChessLine(game, accepted(game, start.position.split()))
     line.play(start.moves)
     return line, [*start.warnings, *pgn.warnings]
 
