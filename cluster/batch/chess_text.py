@@ -60,12 +60,13 @@ class ChessLine:
     def push(self, move: chess.Move) -> None:
         """Play a legal move.
 
-        Where a rule ends the game, and people may have played on, the line begins anew: nothing that came before
-        can count any more.
+        Where people have played on after a rule ended the game, the line begins anew after each move: the game's
+        referee would not play on, and nothing that came before can count any more.
         """
+        was_over = self.board.halfmove_clock >= 100 or self.board.is_insufficient_material()
         self._moves.append(self.board.uci(move))
         self.board.push(move)
-        if self.board.halfmove_clock >= 100 or self.board.is_insufficient_material():
+        if was_over:
             self._begin(_checked(self._game, self._fen()))
 
     def pass_turn(self) -> None:
