@@ -153,9 +153,7 @@ def check(row: InputRow, game: Game) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-@settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_mutated_inputs(name: str, data: st.DataObject, load: Callable[[str], Game], tmp_path: Path) -> None:
     sample = SAMPLES[name]
@@ -177,9 +175,7 @@ def test_mutated_inputs(name: str, data: st.DataObject, load: Callable[[str], Ga
         assert [row.line for row in rows] == expected[1 if name == "csv" else 0 :]
 
 
-@settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.binary(max_size=200), name=st.sampled_from(["x", "x.pgn", "x.epd", "x.jsonl", "x.csv", "x.gz", "x.zst"])
 )
