@@ -143,7 +143,7 @@ def _opened(path: str) -> Iterator[io.BufferedReader]:
             return
         # What stands in for standard input may be unable to peek; it is not ours to close.
         wrapper = io.BufferedReader(cast(io.RawIOBase, stream))
-        yield wrapper
+        yield cast(io.BufferedReader, wrapper)
         wrapper.detach()
         return
     try:
