@@ -35,6 +35,7 @@ class Man(NamedTuple):
 
 _MEN = {is_white: tuple(Man(kind, is_white) for kind in range(KINDS)) for is_white in (WHITE, BLACK)}
 """Each side's men by their kinds."""
+_LETTERS = {WHITE: LETTERS.upper(), BLACK: LETTERS}
 
 Board = dict[int, Man]
 """The men by their squares."""
@@ -60,7 +61,7 @@ def read_board(field: str) -> Board:
     for rank, row in zip(reversed(RANKS), ranks, strict=True):
         board |= _read_rank(rank, row)
     for is_white in (WHITE, BLACK):
-        _check_men(board, [field.count(man.letter) for man in _MEN[is_white]], is_white)
+        _check_men(board, [field.count(letter) for letter in _LETTERS[is_white]], is_white)
     return board
 
 
@@ -120,7 +121,8 @@ def write_board(board: Board) -> str:
 
 def king_of(board: Board, is_white: bool) -> int:
     """Return the square of a side's king."""
-    return next(square for square, man in board.items() if man == (KING, is_white))
+    king = _MEN[is_white][KING]
+    return next(square for square, man in board.items() if man == king)
 
 
 @cache
