@@ -62,7 +62,7 @@ class SearchProgress:
         rate = self._nodes / max(iteration.time_s, 1e-9)
         self._progress.update(
             self._task,
-            description=f"{self._workers} workers, depth {iteration.depth + 1}, {_short(rate)} nodes/s",
+            description=f"{self._workers} workers, depth {iteration.depth + 1}, {short(rate)} nodes/s",
         )
 
 
@@ -73,19 +73,19 @@ def print_report(report: SearchReport) -> None:
     print(f"{'depth':>5} {'score':>8} {'nodes':>9} {'seconds':>8}  line", file=out)
     for iteration, line in zip(result.iterations, report.line_texts, strict=True):
         score = report.score_text(iteration.score)
-        nodes, moves = _short(iteration.statistics.nodes), " ".join(line)
+        nodes, moves = short(iteration.statistics.nodes), " ".join(line)
         print(f"{iteration.depth:5} {score:>8} {nodes:>9} {iteration.time_s:8.2f}  {moves}", file=out)
     solved = ", solved" if result.is_solved else ""
     print(f"best move {report.best_move}, score {report.score_text()}{solved}", file=out)
     print(
-        f"{_short(result.statistics.nodes)} nodes in {result.time_s:.2f} s, {_short(report.nodes_per_s)} nodes/s, "
+        f"{short(result.statistics.nodes)} nodes in {result.time_s:.2f} s, {short(report.nodes_per_s)} nodes/s, "
         f"{report.workers} workers on {report.machines} machine(s), strategy {report.strategy}, "
         f"table {report.table_mb:g} MB, idle {report.overheads.idle:.0%}",
         file=out,
     )
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
     """Return a count with a unit: 1234567 as 1.2 M."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if number >= size:
