@@ -9,7 +9,6 @@ import chess
 from cluster.batch.jobs import Status
 from cluster.batch.results import ResultRow
 from cluster.batch.writers import LineWriter
-from search.scores import mate_distance
 
 
 class EpdWriter(LineWriter):

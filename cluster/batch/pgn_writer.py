@@ -22,7 +22,8 @@ from cluster.batch.results import ResultRow
 from cluster.batch.writers import FormatError
 
 _ROWS = re.compile(rb'\[RootsplitRows "(\d+)-(\d+)"\]')
-_END = b"*\n\n"
+_COLUMNS = 80
+_PLY = re.compile(r" ply \d+$")
 _MOST_ROWS = 2_000
 
 
@@ -118,12 +119,12 @@ def game_text(rows: list[ResultRow]) -> str:
     first, last = rows[0], rows[-1]
     game = chess.pgn.Game()
     headers = game.headers
-    headers["Event"], headers["Site"] = _tag(first.id or "?"), _tag(f"{first.source}:{first.line}")
+    headers["Event"], headers["Site"] = _tag(_PLY.sub("", first.id or "?")), _tag(f"{first.source}:{first.line}")
     headers["RootsplitRows"] = f"{first.index}-{last.index}"
     headers["Annotator"] = "rootsplit"
     if first.status == Status.ERROR:
         headers["RootsplitError"] = _tag(first.reason or "")
-        return f"{game}\n\n"
+        return _exported(game)
     game.setup(start_board(first.position))
     node: chess.pgn.GameNode = game
     by_ply = {len(row.moves): row for row in rows}
@@ -134,7 +135,11 @@ def game_text(rows: list[ResultRow]) -> str:
             _annotate(node, row, is_end=ply == len(line))
         if ply < len(line):
             node = node.add_main_variation(line[ply])
-    return f"{game}\n\n"
+    return _exported(game)
+
+
+def _exported(game: chess.pgn.Game) -> str:
+    return game.accept(chess.pgn.StringExporter(columns=_COLUMNS)) + "\n\n"
 
 
 def _annotate(node: chess.pgn.GameNode, row: ResultRow, *, is_end: bool) -> None:

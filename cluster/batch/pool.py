@@ -20,7 +20,6 @@ from search.searcher import Searcher
 from tt_store.errors import RunFailedError
 from tt_store.segment import Segment
 
-
 _STUBBORN_S = 1.0
 """For a thread that did not let its position go, to do so after all when the pool closes."""
 SMALLEST_MB = 0.01
@@ -174,7 +173,8 @@ class ThreadPool:
         self._given_up.append(thread)
         lost = tuple(job_id for call in thread.calls for job_id in call)
         self._notice(
-            f"worker {worker} does not let its position go: a thread cannot be ended, so it runs on beside its replacement"
+            f"worker {worker} does not let its position go: a thread cannot be ended, so it runs on beside its"
+            " replacement"
         )
         self._threads[worker] = self._start(worker)
         self._events.put(WorkerLost(worker, lost))

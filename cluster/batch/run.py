@@ -221,7 +221,7 @@ class Run(AbstractContextManager["Run"]):
                         tally.nodes - nodes_before,
                         len(pool.workers()),
                         runner.busy_workers,
-                    )  # fmt: skip
+                    )
                 )
 
     def _rows(self) -> Iterator[InputRow]:

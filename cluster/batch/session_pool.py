@@ -84,8 +84,8 @@ def session_pool(
         raise SettingsError(f"{split} workers on each position were asked for, and there are {wanted} in all")
     if address is not None and wanted > split:
         raise SettingsError(
-            f"on Ray one team searches at a time: ask for --split {wanted} to have all {wanted} workers on each position,"
-            " or leave out --split to have one position on each worker"
+            f"on Ray one team searches at a time: give --split {wanted} to have all {wanted} workers on each position,"
+            " or leave it out to have one position on each worker"
         )
     teams = wanted // split
     made: list[_Team] = []
