@@ -11,8 +11,9 @@ from here. A file of frames::
     ...
 
 The first frame is the fingerprint, as JSON; the others are answers (an identity of 8 bytes, then msgpack), and
-checkpoints (JSON); when all rows are written, the last of these alone is left, with an end behind it. A frame that is torn or damaged ends the journal: it and what follows are cut off. The file is made
-aside and renamed when its fingerprint is in it, and locked as long as a run writes.
+checkpoints (JSON); when all rows are written, the last of these alone is left, with an end behind it. A frame that is
+torn or damaged ends the journal: it and what follows are cut off. The file is made aside and renamed when its
+fingerprint is in it, and locked as long as a run writes.
 """
 
 from __future__ import annotations

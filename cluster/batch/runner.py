@@ -44,7 +44,7 @@ _MEMORY = 0.8
 """Weight of the past in the mean time of a position."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class _Slot:
     """A row between its reading and its writing."""
 
@@ -52,7 +52,7 @@ class _Slot:
     answer: Answer | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class _Search:
     """A position that is searched for one or more rows."""
 
@@ -268,18 +268,18 @@ class Runner:
                 mean_s = max(took_s / len(event.answers), 1e-6)
                 self._mean_s = _MEMORY * self._mean_s + (1 - _MEMORY) * mean_s if self._mean_s < CALL_S else mean_s
         for answer in event.answers:
-            self._settle(answer._replace(worker=event.worker))
+            self._settle(answer, event.worker)
         for job_id in event.job_ids[len(event.answers) :]:
             # The call's time was up before it was begun.
             if (search := self._searches.get(job_id)) is not None:
                 self._queue(search)
 
-    def _settle(self, answer: Answer) -> None:
+    def _settle(self, answer: Answer, worker: int) -> None:
         """Journal an answer and give it to its rows; a second one to the same position is no news."""
         search = self._searches.pop(answer.job_id, None)
         if search is None:
             return
-        answer = answer._replace(attempts=search.attempts)
+        answer = answer._replace(attempts=search.attempts, worker=worker)
         del self._by_identity[search.identity]
         self._index.put(search.identity, self._journal.add_answer(search.identity, pack_answer(answer)))
         for slot in search.slots:
@@ -302,7 +302,7 @@ class Runner:
                 if search.attempts > _ATTEMPTS:
                     search.attempts -= 1
                     reason = f"its worker died {_ATTEMPTS} times"
-                    self._settle(Answer(job_id, Status.ERROR, reason, worker=worker))
+                    self._settle(Answer(job_id, Status.ERROR, reason), worker)
                 else:
                     self._queue(search)
 
@@ -317,7 +317,7 @@ class Runner:
                 continue
             for job_id in calls[0]:
                 reason = f"its search did not end within {deadline_s:g} s, and its worker did not obey"
-                self._settle(Answer(job_id, Status.DEADLINE, reason, time_s=deadline_s, worker=worker))
+                self._settle(Answer(job_id, Status.DEADLINE, reason, time_s=deadline_s), worker)
             self._pool.replace(worker)
 
     def _emit(self) -> Iterator[ResultRow]:

@@ -151,7 +151,7 @@ class JsonLinesWriter(LineWriter):
     """A JSON object a row."""
 
     _INDEX = re.compile(rb'\{"index": (\d+), ')
-    _encode = json.JSONEncoder(ensure_ascii=False).encode
+    _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
     def line(self, row: ResultRow) -> str:
         """Return an object; its index comes first."""
