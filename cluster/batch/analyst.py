@@ -9,8 +9,9 @@ from typing import Any
 
 from cluster.batch.jobs import Answer, Line, PositionJob, Status, Step
 from search.controls import CELLS
-from search.driver import OneCore, SearchResult, deepen
+from search.driver import OneCore, RootLine, SearchResult, deepen
 from search.limits import stopped_after
+from search.referee import Referee
 from search.rules import Game
 from search.searcher import Job, Searcher
 
@@ -62,27 +63,24 @@ class Analyst:
         seconds = [limit for limit in (job.time_s, job.deadline_s) if limit is not None]
         with stopped_after(min(seconds, default=None), partial(searcher.controls.abort, task_id)):
             is_selective = game.is_selective and searcher.flags.is_selective
-            result = deepen(root_search, referee, position, job.limits, is_selective=is_selective)
-        return answer_of(game, result, referee.line_texts(position, result.line), job)
+            result = deepen(root_search, referee, position, job.limits, is_selective=is_selective, multipv=job.multipv)
+        return answer_of(referee, result, job)
 
 
-def answer_of(
-    game: Game, result: SearchResult, line: Iterable[str], job: PositionJob, lines: tuple[Line, ...] = ()
-) -> Answer:
+def answer_of(referee: Referee, result: SearchResult, job: PositionJob) -> Answer:
     """Return what a search of a job's position came to.
 
     Parameters
     ----------
-    game, result
-        The search.
-    line
-        The principal variation in its users' notation.
+    referee
+        Of the game.
+    result
+        What was found.
     job
         What was asked.
-    lines
-        The ranked lines, if several were asked for.
     """
-    position, pv = result.position, tuple(line)
+    game, position = referee.game, result.position
+    pv = tuple(referee.line_texts(position, result.line))
     steps = tuple(_steps(game, position, result))
     is_given_up = (
         job.deadline_s is not None
@@ -104,8 +102,13 @@ def answer_of(
         time_s=round(result.time_s, 6),
         pv=pv,
         steps=steps,
-        lines=lines,
+        lines=tuple(_ranked(referee, position, line) for line in result.lines) if job.multipv > 1 else (),
     )
+
+
+def _ranked(referee: Referee, position: Any, line: RootLine) -> Line:
+    texts = tuple(referee.line_texts(position, line.moves))
+    return Line(texts[0], line.score, referee.game.score_text(position, line.score, line.is_solved), "exact", texts)
 
 
 def _steps(game: Game, position: Any, result: SearchResult) -> Iterable[Step]:
@@ -113,10 +116,9 @@ def _steps(game: Game, position: Any, result: SearchResult) -> Iterable[Step]:
     for iteration in result.iterations:
         nodes += iteration.statistics.nodes
         is_solved = result.is_solved and iteration is result.iterations[-1]
-        move = iteration.line[0] if iteration.line else None
         yield Step(
             iteration.depth,
-            "" if move is None else game.move_text(position, move),
+            game.move_text(position, iteration.line[0]),
             iteration.score,
             game.score_text(position, iteration.score, is_solved),
             nodes,

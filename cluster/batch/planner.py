@@ -19,6 +19,8 @@ from tt_store.errors import RootsplitError
 UNREADABLE, IMPOSSIBLE, BAD_LIMIT = "unreadable", "impossible position", "bad limit"
 """Kinds of errors that come before a search."""
 
+_MOST_DIGESTS = 4096
+
 
 class Plan(NamedTuple):
     """A row, and what is to be done with it."""
@@ -123,6 +125,9 @@ class Planner:
     def _digest(self, limits: Limits, multipv: int) -> str:
         known = self._digests.get((limits, multipv))
         if known is None:
+            if len(self._digests) >= _MOST_DIGESTS:
+                # Each row may have limits of its own.
+                self._digests.clear()
             known = self._digests[limits, multipv] = self._settings.digest(self._game, limits, multipv)
         return known
 

@@ -45,10 +45,8 @@ class _Team:
     def _answer(self, job: PositionJob) -> Answer:
         seconds = min((limit for limit in (job.time_s, job.deadline_s) if limit is not None), default=None)
         limits = Limits(job.depth, job.nodes, seconds, job.mate)
-        report = self.session.search(SearchRequest(job.position, job.moves, limits))
-        game, result = self.session.game, report.result
-        line = report.principal_variation or ((report.best_move,) if report.best_move is not None else ())
-        return answer_of(game, result, line, job)
+        report = self.session.search(SearchRequest(job.position, job.moves, limits, multipv=job.multipv))
+        return answer_of(self.session.referee, report.result, job)
 
 
 def session_pool(

@@ -10,7 +10,7 @@ from typing import Any
 
 from cluster.batch.rows import Overrides
 from search.flags import FULL_WIDTH, Flags
-from search.limits import Limits
+from search.limits import MAX_FIRST_MOVES, Limits
 from search.rules import Game
 from tt_store.errors import RootsplitError
 
@@ -51,8 +51,8 @@ class RunSettings:
         limits = self.limits
         if limits.depth is None and limits.nodes is None and limits.time_s is None and limits.mate is None:
             raise SettingsError("each position needs a limit: give a depth, nodes, a time or a mate")
-        if self.multipv < 1:
-            raise SettingsError(f"the number of lines must be at least 1, not {self.multipv}")
+        if not 1 <= self.multipv <= MAX_FIRST_MOVES:
+            raise SettingsError(f"the number of lines must be from 1 to {MAX_FIRST_MOVES}, not {self.multipv}")
         if self.split < 1:
             raise SettingsError(f"at least one worker must search a position, not {self.split}")
         if self.deadline_s is not None and not 0 < self.deadline_s < float("inf"):
