@@ -168,7 +168,6 @@ class Run(AbstractContextManager["Run"]):
         RunFailedError
             If no worker is left; what was done by then is kept.
         """
-        started_s = time.monotonic()
         if self._is_done:
             return self._summary(self._tally, True, 0.0, 0, 0, 0)
         request = self._request
@@ -177,13 +176,14 @@ class Run(AbstractContextManager["Run"]):
         pool = open_pool(self._game, request.settings, request.workers, request.address, self._notice)
         try:
             on_open()
+            started_s = time.monotonic()
             runner = self._runner = Runner(
                 Planner(self._game, referee, request.settings), pool, request.settings, self._journal, self._index,
                 is_ordered=request.is_ordered, tally=self._tally, skipped=self._skipped, written=self._written,
             )  # fmt: skip
             if self._stop_wanted:
                 runner.stop()
-            workers = len(pool.workers())
+            workers = len(pool.workers()) * request.settings.split
             try:
                 self._pass_on(runner, pool, nodes_before, on_status)
             finally:
