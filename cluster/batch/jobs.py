@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgpack
@@ -173,58 +174,78 @@ def _rows(message: bytes, width: int) -> list[list[Any]]:
 
 
 def _checked_job(row: Sequence[Any]) -> PositionJob:
-    job_id, position, moves, words, history, depth, nodes, time_s, mate, multipv, deadline_s = row
-    limits = (depth, nodes, mate, multipv, job_id)
-    if not all(value is None or type(value) is int for value in limits) or not all(map(_is_time, (time_s, deadline_s))):
-        raise RecordError("a limit of a position's job is no number")
-    if type(position) is not str or not all(map(_is_list_of_integers, (words, history))):
-        raise RecordError("a position of a job is none")
-    job = PositionJob(
-        job_id, position, _texts(moves), tuple(words), tuple(history), depth, nodes, time_s, mate, multipv, deadline_s
-    )
+    if not _fits(row, _JOB_KINDS):
+        raise RecordError("a field of a position's job has a wrong type")
+    job = PositionJob._make(row)
+    job = job._replace(moves=_texts(job.moves), words=_integers(job.words), history=_integers(job.history))
     _ = job.limits  # Checked as they are made.
     return job
 
 
 def _checked_answer(row: Sequence[Any]) -> Answer:
+    if not _fits(row, _ANSWER_KINDS):
+        raise RecordError("a field of an answer has a wrong type")
     job_id, status, reason, move, score, score_text, bound, depth, nodes, time_s, pv, steps, lines, tries, worker = row
-    if not all(type(value) is int for value in (job_id, depth, nodes, tries)):
-        raise RecordError("a number of an answer is no integer")
-    if not all(value is None or type(value) is int for value in (score, worker)) or not _is_time(time_s):
-        raise RecordError("a score, a worker or a time of an answer is no number")
-    if type(status) is not str or not all(
-        text is None or type(text) is str for text in (reason, move, score_text, bound)
-    ):
-        raise RecordError("a text of an answer is none")
+    if not 0 <= time_s < math.inf:
+        raise RecordError("the time of an answer is none")
     return Answer(
-        job_id, status, reason, move, score, score_text, bound, depth, nodes, time_s,
-        _texts(pv), tuple(map(_checked_step, steps)), tuple(map(_checked_line, lines)), tries, worker,
+        job_id, status, reason, move, score, score_text, bound, depth, nodes, time_s, _texts(pv),
+        tuple(map(_checked_step, steps)), tuple(map(_checked_line, lines)), tries, worker,
     )  # fmt: skip
 
 
 def _checked_step(row: Any) -> Step:
-    kinds = (int, str, int, str, int, float)
-    if not isinstance(row, list) or tuple(map(type, row)) != kinds:
+    if not isinstance(row, list) or not _fits(row, _STEP_KINDS):
         raise RecordError("an iteration of an answer is none")
-    return Step(*row)
+    return Step._make(row)
 
 
 def _checked_line(row: Any) -> Line:
-    if not isinstance(row, list) or tuple(map(type, row)) != (str, int, str, str, list):
+    if not isinstance(row, list) or not _fits(row, _LINE_KINDS):
         raise RecordError("a line of an answer is none")
     move, score, score_text, bound, pv = row
     return Line(move, score, score_text, bound, _texts(pv))
 
 
-def _texts(values: Any) -> tuple[str, ...]:
-    if not isinstance(values, list) or not all(type(value) is str for value in values):
+_Kinds = tuple[frozenset[type], ...]
+_NONE: type = type(None)
+
+
+def _one_of(*kinds: type) -> frozenset[type]:
+    return frozenset(kinds)
+
+
+_INTEGER, _TEXT, _LIST, _TIME = _one_of(int), _one_of(str), _one_of(list), _one_of(float)
+_MAYBE_INTEGER, _MAYBE_TEXT, _MAYBE_TIME = _one_of(int, _NONE), _one_of(str, _NONE), _one_of(int, float, _NONE)
+_JOB_KINDS: _Kinds = (
+    _INTEGER, _TEXT, _LIST, _LIST, _LIST, _MAYBE_INTEGER, _MAYBE_INTEGER, _MAYBE_TIME, _MAYBE_INTEGER, _INTEGER,
+    _MAYBE_TIME,
+)  # fmt: skip
+_ANSWER_KINDS: _Kinds = (
+    _INTEGER, _TEXT, _MAYBE_TEXT, _MAYBE_TEXT, _MAYBE_INTEGER, _MAYBE_TEXT, _MAYBE_TEXT, _INTEGER, _INTEGER,
+    _one_of(int, float), _LIST, _LIST, _LIST, _INTEGER, _MAYBE_INTEGER,
+)  # fmt: skip
+_STEP_KINDS: _Kinds = (_INTEGER, _TEXT, _INTEGER, _TEXT, _INTEGER, _TIME)
+_LINE_KINDS: _Kinds = (_TEXT, _INTEGER, _TEXT, _TEXT, _LIST)
+
+
+@lru_cache(maxsize=1024)
+def _are(kinds: tuple[type, ...], wanted: _Kinds) -> bool:
+    return len(kinds) == len(wanted) and all(kind in each for kind, each in zip(kinds, wanted, strict=True))
+
+
+def _fits(row: Sequence[Any], wanted: _Kinds) -> bool:
+    """Tell whether each field has one of the types that it may have."""
+    return _are(tuple(map(type, row)), wanted)
+
+
+def _texts(values: Sequence[Any]) -> tuple[str, ...]:
+    if not all(type(value) is str for value in values):
         raise RecordError("a list of texts in a message between workers is none")
     return tuple(values)
 
 
-def _is_list_of_integers(values: Any) -> bool:
-    return isinstance(values, list) and all(type(value) is int for value in values)
-
-
-def _is_time(value: Any) -> bool:
-    return value is None or (type(value) in (int, float) and 0 <= value < math.inf)
+def _integers(values: list[Any]) -> tuple[int, ...]:
+    if not all(type(value) is int for value in values):
+        raise RecordError("a list of integers in a message between workers is none")
+    return tuple(values)
