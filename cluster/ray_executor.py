@@ -173,6 +173,11 @@ class RayExecutor:
         """Advance the generation of every machine's table."""
         self._ask_agents(lambda agent: agent.begin_search.remote())
 
+    def forget(self) -> None:
+        """Have the agents empty their tables, and the workers forget their history."""
+        self._ask_agents(lambda agent: agent.forget.remote())
+        _get([member.actor.forget.remote() for member in self._members.values()], "a worker")
+
     def submit(self, worker: int, tasks: Sequence[Task]) -> None:
         """Send tasks to a worker as one call."""
         member = self._members[worker]
