@@ -139,9 +139,7 @@ class _Experiment:
     def _simulate(self, planned: PlannedRun) -> None:
         """Make a run in virtual time, with costs that were measured in this experiment."""
         self._watcher.start(planned)
-        use = ModelUse(
-            planned.imitated, planned.configuration.workers, planned.is_validation, self._model(planned)
-        )
+        use = ModelUse(planned.imitated, planned.configuration.workers, planned.is_validation, self._model(planned))
         self._results.add_model(use)
         self._keep(self._runner.run(planned, use.model, self._results.costs[planned.imitated].least_grain_s))
 

@@ -11,14 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
 
-
 from cluster.executor import Executor, ResultEvent, ThreadExecutor
+from cluster.position_rules import words_of
 from cluster.records import Task, WorkerInfo
 from cluster.report import SearchReport
 from cluster.scaling.crew import Crew, Span, crews_of_one, spread
 from cluster.scaling.plan import BATCH, LIMIT, SIMULATED, THREADS, Configuration, PlannedRun, Problem
 from cluster.scaling.records import Costs, IterationTime, RunRecord, duration_counts
-from cluster.position_rules import words_of
 from cluster.session import SearchRequest, Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.split_settings import SplitSettings
@@ -172,17 +171,13 @@ class Runner:
         a_machine = self.bench.workers_a_machine if machines is None else -(-workers // machines)
         model = replace(model, workers_a_machine=a_machine)
         game, flags = self.bench.game, self.bench.flags
-        return SimulatedExecutor(
-            game, workers, configuration.table_mb, model=model, flags=flags, notice=self._notice
-        )
+        return SimulatedExecutor(game, workers, configuration.table_mb, model=model, flags=flags, notice=self._notice)
 
     def _request(self, planned: PlannedRun) -> SearchRequest:
         problem, configuration = planned.problem, planned.configuration
         strategy = SINGLE if configuration.strategy in (LIMIT, BATCH) else configuration.strategy
         settings = self.bench.settings[configuration.settings]
-        return SearchRequest(
-            problem.position, limits=Limits(depth=problem.depth), strategy=strategy, settings=settings
-        )
+        return SearchRequest(problem.position, limits=Limits(depth=problem.depth), strategy=strategy, settings=settings)
 
     def _search(self, planned: PlannedRun, crew: Crew) -> RunRecord:
         """One search by a crew."""
@@ -198,9 +193,7 @@ class Runner:
         queue = iter(self.bench.problems if is_batch else [planned.problem] * len(infos))
         load_average = os.getloadavg()[0]
         with crews_of_one(executor, infos) as crews:
-            sessions = [
-                Session(self.bench.game, crew, planned.configuration.table_mb, self._notice) for crew in crews
-            ]
+            sessions = [Session(self.bench.game, crew, planned.configuration.table_mb, self._notice) for crew in crews]
             started_s = executor.now_s()
             reports = _at_once(sessions, queue, lambda problem: self._request(replace(planned, problem=problem)))
             time_s = executor.now_s() - started_s
@@ -230,7 +223,7 @@ class Runner:
     def _ping(
         executor: Executor, info: WorkerInfo, words: tuple[int, ...], wait_s: float
     ) -> tuple[float, float, float, float]:
-        """Send a task of no length; returns seconds of sending, of the round trip, of the work, and of the last poll."""
+        """Send a task of no length; returns the seconds of sending, round trip, work and last poll."""
         numbers = executor.numbers
         task = Task(
             next(numbers.task_ids), next(numbers.epochs), words, 0, -INFINITY, INFINITY, 0, 0, NO_NODE_LIMIT, 0, 0

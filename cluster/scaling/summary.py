@@ -165,11 +165,14 @@ def validations(rows: Sequence[Row]) -> list[Validation]:
 def warnings_of(rows: Sequence[Row]) -> list[str]:
     """Return what a reader must know before the figures are believed."""
     full = [row for row in rows if row.table_fill > FULL_TABLE and row.configuration.strategy not in (LIMIT, BATCH)]
-    texts = [
-        f"the table of {row.label}, {row.configuration.workers} workers, was {row.table_fill:.0%} full (more than"
-        f" {FULL_TABLE:.0%}): entries were lost that a larger table than {row.configuration.table_mb:g} MB would keep"
-        for row in full
-    ]
+    texts = []
+    if full:
+        fullest = max(full, key=lambda row: row.table_fill)
+        texts.append(
+            f"tables were more than {FULL_TABLE:.0%} full in {len(full)} of {len(rows)} configurations, at most"
+            f" {fullest.table_fill:.0%} ({fullest.label}, {fullest.configuration.workers} workers,"
+            f" {fullest.configuration.table_mb:g} MB): entries were lost, so compare with a larger table"
+        )
     wrong = [
         (row, pair)
         for row in rows

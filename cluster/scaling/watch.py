@@ -7,8 +7,16 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
-from rich.progress import TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.text import Text
 
 from cluster.scaling.plan import SIMULATED, Configuration, PlannedRun, Problem
@@ -57,7 +65,9 @@ class _TimeLeft(ProgressColumn):
             return Text("")
         minutes, seconds = divmod(round(max(0.0, left_s)), 60)
         hours, minutes = divmod(minutes, 60)
-        text = f"{hours} h {minutes:02} min" if hours else f"{minutes} min {seconds:02} s" if minutes else f"{seconds} s"
+        text = (
+            f"{hours} h {minutes:02} min" if hours else f"{minutes} min {seconds:02} s" if minutes else f"{seconds} s"
+        )
         return Text(f"about {text} left")
 
 
