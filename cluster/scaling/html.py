@@ -21,12 +21,16 @@ h1 { font-size: 1.5rem; line-height: 1.25; } h2 { font-size: 1.2rem; margin-top:
 p, ul, dl { max-width: 46rem; } .pale, figcaption, .note { color: var(--pale); font-size: .875rem; }
 .lead li { margin: .4rem 0; } .warning { background: var(--warn); padding: .6rem 1rem; border-radius: .4rem; }
 .simulated { border: 2px dashed var(--pale); padding: 0 1rem 1rem; border-radius: .4rem; }
-.wide { overflow-x: auto; }
+.wide { overflow-x: auto; margin: 1rem 0; background: linear-gradient(to left, var(--paper) 2rem, transparent) right
+  / 2rem 100% no-repeat local, linear-gradient(to left, #8889, transparent) right / .6rem 100% no-repeat scroll; }
+small { color: var(--pale); font-size: .75rem; } caption small { font-weight: normal; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: .4rem 0; }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th { vertical-align: bottom; } th:first-child, td:first-child { text-align: left; }
 thead th { white-space: normal; }
+@media (max-width: 40rem) { body { padding: .75rem; } th, td { padding: .2rem .35rem; }
+  td:first-child { white-space: normal; min-width: 6.5rem; } .simulated { padding: 0 .5rem .5rem; } }
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 27rem), 1fr)); gap: 1.5rem; }
 figure { margin: 0; } figure svg { width: 100%; height: auto; max-width: 40rem; display: block; color: var(--ink); }
 dt { font-weight: 600; } dd { margin: 0 0 .5rem 1rem; } code, pre { font-size: .85rem; }
@@ -84,12 +88,17 @@ def box(parts: Iterable[str], kind: str) -> str:
 def table(content: Table) -> str:
     """Return a table, which scrolls sideways where it is wider than the page."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in content.header)
-    rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in content.rows)
+    rows = "".join("<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in row) + "</tr>\n" for row in content.rows)
     note = paragraph(content.note, "note") if content.note else ""
     return (
         f'<div class="wide"><table><caption>{escape(content.caption)}</caption><thead><tr>{head}</tr></thead>'
         f"<tbody>\n{rows}</tbody></table></div>{note}"
     )
+
+
+def _cell(text: str) -> str:
+    """Return a cell's text, an interval under its figure: tables stay narrow."""
+    return re.sub(r"^(\S+) (\[.*\])$", r"\1<br><small>\2</small>", escape(text))
 
 
 def plots(drawings: Iterable[tuple[str, str, str]]) -> str:

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 _METHOD = (
     (
+        "Configurations",
+        "single: one worker, no splitting. dynamic: splits wherever work is wanted, at any depth. root: shares out the"
+        " root's moves. limit: see below. threads are those of one process; local is a private Ray on this machine.",
+    ),
+    (
         "Baseline",
         "The sequential search on one worker (strategy single): the same kernel, without the code that splits. Every"
         " speed-up is against it, and its time stands beside each.",

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, ScalarFormatter
+from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter, NullLocator
 
 from cluster.scaling.anchors import ANCHORS
 from cluster.scaling.plan import BATCH, LIMIT
@@ -87,7 +87,7 @@ def _series(rows: Sequence[Row]) -> dict[str, list[Row]]:
 def _workers_axis(axes: Axes, most: int) -> None:
     axes.set_xscale("log", base=2)
     axes.set_xlim(0.9, most * 1.15)
-    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_major_formatter(FormatStrFormatter("%g"))
     axes.set_xlabel("workers")
 
 
@@ -115,8 +115,8 @@ def speedup(rows: Sequence[Row]) -> Figure:
         ):
             own = [row for row in limits if row.configuration.address == address]
             axes.plot(
-                [row.configuration.workers for row in own], [row.speedup_mean.value for row in own],
-                color=colour, marker="_", markersize=14, linestyle=":", label=f"machine's limit ({address})",
+                [1, *(row.configuration.workers for row in own)], [1, *(row.speedup_mean.value for row in own)],
+                color=colour, marker="_", markersize=12, linestyle=":", label=f"machine's limit ({address})",
             )  # fmt: skip
         for anchor in ANCHORS if shows_anchors else ():
             middle = math.sqrt(anchor.low * anchor.high)
@@ -125,12 +125,12 @@ def speedup(rows: Sequence[Row]) -> Figure:
                 color=PALE, marker="D", markersize=4,
             )  # fmt: skip
             axes.annotate(
-                anchor.name, (anchor.workers, middle), (-6, 2), textcoords="offset points",
-                ha="right", color=PALE, fontsize=7,
+                anchor.name, (anchor.workers, middle), anchor.label_offset, textcoords="offset points",
+                ha="right" if anchor.label_offset[0] < 0 else "left", va="center", color=PALE, fontsize=7,
             )  # fmt: skip
         _workers_axis(axes, reach)
         axes.set_yscale("log", base=2)
-        axes.yaxis.set_major_formatter(ScalarFormatter())
+        axes.yaxis.set_major_formatter(FormatStrFormatter("%g"))
         axes.set_ylabel("speed-up over the sequential search")
         axes.legend(loc="upper left")
 
@@ -240,8 +240,10 @@ def timeline(record: RunRecord) -> Figure | None:
                     if span.worker == worker and span.is_finished == is_finished
                 ]
                 axes.broken_barh(bars, (place - 0.4, 0.8), facecolors=colour, edgecolor="none", rasterized=many)
+        last_s = 0.0
         for item in record.iterations:
-            if item.time_s > 0.02 * record.time_s:
+            if item.time_s - last_s > 0.04 * record.time_s:
+                last_s = item.time_s
                 axes.axvline(item.time_s, color=INK, linewidth=0.6, linestyle=":")
                 axes.annotate(
                     str(item.depth), (item.time_s, 1), (-1, 1), xycoords=("data", "axes fraction"),
@@ -280,8 +282,11 @@ def durations(rows: Sequence[Row]) -> Figure | None:
         axes.xaxis.set_major_locator(LogLocator(numticks=12))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("length of a task, ms")
+        used = np.flatnonzero(np.sum([pair.record.durations for _, row in shown for pair in row.pairs], axis=0))
+        if used.size:
+            axes.set_xlim(DURATION_EDGES_S[used[0]] * 1e3, DURATION_EDGES_S[used[-1] + 1] * 1e3)
         axes.set_ylabel("share of the tasks")
-        axes.legend(loc="upper left")
+        axes.legend(loc="best")
 
     return _figure(draw)
 
@@ -300,10 +305,10 @@ def speedup_over_time(rows: Sequence[Row]) -> Figure | None:
                 color=colour, marker="o", markersize=5, linestyle="none",
                 markerfacecolor="none" if row.is_simulated else colour, label=f"{label}, {row.configuration.workers}",
             )  # fmt: skip
-        axes.set_xscale("log")
+        axes.set_xscale("log", base=2)
         axes.set_yscale("log", base=2)
-        axes.yaxis.set_major_formatter(ScalarFormatter())
-        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.yaxis.set_major_formatter(FormatStrFormatter("%g"))
+        axes.xaxis.set_major_formatter(FormatStrFormatter("%g"))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel("sequential time of the problem, s")
         axes.set_ylabel("speed-up")

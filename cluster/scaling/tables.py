@@ -9,7 +9,7 @@ from statistics import median
 
 from cluster.scaling.plan import BATCH, LIMIT
 from cluster.scaling.statistics import Interval
-from cluster.scaling.summary import Row, Validation, books_identity
+from cluster.scaling.summary import Row, Validation
 from cluster.strategies import SINGLE
 
 
@@ -49,27 +49,26 @@ def speedup_table(rows: Sequence[Row], *, simulated: bool) -> Table:
     shown = [row for row in rows if row.is_simulated == simulated and not row.is_validation]
     caption = "Speed-up (SIMULATED: virtual time, real searches)" if simulated else "Speed-up"
     header = (
-        "configuration", "workers", "problems", "sequential s", "time s", "speed-up", "geometric mean", "efficiency",
-        "exponent", *(() if simulated else ("limit", "of the limit")),
+        "configuration", "workers", "sequential s", "time s", "speed-up",
+        *(() if simulated else ("limit", "of the limit")), "efficiency", "geometric mean", "exponent", "problems",
     )  # fmt: skip
     return Table(caption, header, tuple(_speedup_cells(row, rows, simulated) for row in shown))
 
 
 def _speedup_cells(row: Row, rows: Sequence[Row], simulated: bool) -> tuple[str, ...]:
     is_limit = row.configuration.strategy == LIMIT
-    cells = (
+    return (
         label_of(row, rows),
         str(row.configuration.workers),
-        str(len(row.pairs)),
         seconds(row.sequential_s),
         seconds(row.time_s) if not is_limit else "",
         row.speedup.text(),
-        row.speedup_mean.text(),
+        *(() if simulated else (optional(row.limit), optional(row.share_of_limit))),
         row.efficiency.text(),
+        row.speedup_mean.text(),
         "" if row.exponent is None else f"{row.exponent:.2f}",
+        str(len(row.pairs)),
     )
-    limits = (optional(row.limit), optional(row.share_of_limit))
-    return cells if simulated else cells + limits
 
 
 def decomposition_table(rows: Sequence[Row]) -> Table:
@@ -83,13 +82,11 @@ def decomposition_table(rows: Sequence[Row]) -> Table:
         parts = row.decomposition
         if parts is None or row.is_validation or row.configuration.strategy == SINGLE:
             continue
-        identities = [books_identity(row.configuration.workers, pair) for pair in row.pairs]
-        worst = max(identities, key=lambda identity: abs(identity - 1))
         cells.append(
             (
                 label_of(row, rows), str(parts.workers), f"{parts.speedup:.2f}", percent(parts.load),
                 f"{parts.rate:.3f}", percent(parts.search_overhead), percent(parts.idle),
-                percent(parts.communication), f"{parts.identity:.3f}", f"{worst:.3f}",
+                percent(parts.communication), f"{parts.identity:.3f}", f"{row.identity:.3f}",
             )
         )  # fmt: skip
     note = (
@@ -175,10 +172,11 @@ def headline(rows: Sequence[Row]) -> list[str]:
 def _sentence(row: Row, rows: Sequence[Row]) -> str:
     mark = "Simulated: " if row.is_simulated else ""
     times = [pair.baseline.time_s for pair in row.pairs]
+    count = "1 problem" if len(times) == 1 else f"{len(times)} problems"
+    other = "its own one worker" if row.configuration.strategy == BATCH else "the sequential search"
     text = (
-        f"{mark}{label_of(row, rows)} with {row.configuration.workers} workers is {row.speedup.text()} times as fast"
-        f" as one worker, over {len(row.pairs)} problem(s) of {seconds(median(times))} s (median) and"
-        f" {seconds(row.sequential_s)} s (total) of sequential search"
+        f"{mark}{row.configuration.workers} workers, {label_of(row, rows)}: {row.speedup.text()} times as fast as"
+        f" {other} ({count}, median {seconds(median(times))} s, total {seconds(row.sequential_s)} s of one worker)"
     )
     if row.limit is not None:
         text += f"; the machine itself allows {row.limit.text()}"
