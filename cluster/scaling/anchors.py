@@ -23,15 +23,8 @@ class Anchor(NamedTuple):
 
 
 ANCHORS = (
-    Anchor("root splitting", 8, 1.42, 1.42, "splitting at the root alone; source not recorded", (6, -5)),
-    Anchor(
-        "cluster Stockfish",
-        4,
-        2.5,
-        3.0,
-        "estimate from match results; see Stockfish's pull request 1931 (2019)",
-        (-6, 6),
-    ),
+    Anchor("root splitting", 8, 1.42, 1.42, "splitting at the root alone; source not recorded", (6, 7)),
+    Anchor("cluster Stockfish", 4, 2.5, 3.0, "from match results; see Stockfish's pull request 1931 (2019)", (2, 9)),
     Anchor("DTS", 16, 11.1, 11.1, "Hyatt, The dynamic tree-splitting parallel search algorithm (1997)", (-6, 5)),
     Anchor("simplified ABDADA", 32, 13.2, 16.8, "Kerrigan, Simplified ABDADA", (6, -5)),
     Anchor("Zugzwang", 256, 142.0, 142.0, "Feldmann (1993)", (6, -6)),

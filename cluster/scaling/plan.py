@@ -62,9 +62,11 @@ class Configuration:
     @property
     def label(self) -> str:
         """A name for tables, without the number of workers."""
-        words = [self.strategy] if self.settings == STANDARD else [self.strategy, self.settings]
         machines = "" if self.machines is None else f", {self.machines} machines"
-        return f"{' '.join(words)} on {self.address}{machines}"
+        if self.strategy == LIMIT:
+            return f"machine's limit, {self.address}{machines}"
+        words = self.strategy if self.settings == STANDARD else f"{self.strategy} {self.settings}"
+        return f"{words} on {self.address}{machines}"
 
     @property
     def series(self) -> tuple[str, float]:

@@ -92,7 +92,7 @@ class Row:
         """The configuration's, with what a simulation imitates."""
         if not self.is_simulated:
             return self.configuration.label
-        return replace(self.configuration, address=f"a simulated cluster like {self.imitated}").label
+        return replace(self.configuration, address=f"simulated {self.imitated}").label
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,7 @@ def seconds(time_s: float) -> str:
 
 def percent(share: float) -> str:
     """Return a share in percent."""
-    return f"{100 * share:.1f} %"
+    return f"{round(100 * share, 1) + 0.0:.1f} %"
 
 
 def optional(interval: Interval | None) -> str:
