@@ -20,7 +20,9 @@ class ScaleError(RootsplitError):
 
 def scale(
     game: Annotated[str, typer.Argument(help="A game's name (see `rootsplit games`) or the path of its .py file.")],
-    positions: Annotated[Path, typer.Argument(help="Positions, one a line, each perhaps with '; depth N' behind it.")],
+    positions: Annotated[
+        Path, typer.Argument(help="Positions, in any format of a batch; JSONL and CSV may say each one's depth.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the report; goes on with what is in it.")],
     preset: Annotated[str, typer.Option(help="strong, weak, throughput, table or settings.")] = "strong",
     workers: Annotated[str, typer.Option(help="Numbers of workers, such as 1,2,4.")] = "1,2",
@@ -58,11 +60,12 @@ def scale(
     from cluster.scaling.report import Report, write_report
     from cluster.scaling.watch import ExperimentProgress
     from cluster.split_settings import SplitSettings
+    from search.rules import load_game
 
     design = with_preset(
         Design(
             game=game,
-            positions=tuple(read_positions(positions)),
+            positions=read_positions(positions, load_game(game)),
             addresses=_list(address, str, "--address"),
             workers=_list(workers, int, "--workers"),
             strategies=_list(strategy, str, "--strategy"),

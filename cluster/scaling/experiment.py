@@ -21,6 +21,7 @@ from cluster.scaling.plan import (
     Problem,
     interleaved,
 )
+from cluster.scaling.positions import PositionLine
 from cluster.scaling.presets import WEAK, Design
 from cluster.scaling.records import RunRecord
 from cluster.scaling.results import ModelUse, Results
@@ -157,12 +158,12 @@ class _Experiment:
     def _warm_up(self) -> None:
         """Let every worker of every address search for a moment: kernels are loaded, clocks are up, pages touched."""
         design = self._design
-        position = design.positions[0].position
+        first = design.positions[0]
         for address in dict.fromkeys((design.baseline_address, *design.addresses)):
             self._watcher.say(f"starting and warming up {address}")
-            self._runner.warm_up(address, design.tables_mb[0], position, _WARM_UP_S)
+            self._runner.warm_up(address, design.tables_mb[0], first, _WARM_UP_S)
             if design.simulate and address not in self._results.costs:
-                self._results.add_costs(self._runner.costs(address, design.tables_mb[0], position))
+                self._results.add_costs(self._runner.costs(address, design.tables_mb[0]))
 
     def _problems(self) -> list[Problem]:
         """Return what is searched: each position to its depth, in weak scaling to one for each number of workers."""
@@ -172,19 +173,19 @@ class _Experiment:
         for item in design.positions:
             depths: list[int | None] = [None if design.is_solving else item.depth or design.depth] * len(shares)
             if design.sequential_s is not None:
-                depths = list(self._depths(item.line, item.position, [design.sequential_s * share for share in shares]))
+                depths = list(self._depths(item, [design.sequential_s * share for share in shares]))
             for share, depth in zip(shares, depths, strict=True):
                 workers = share if design.preset == WEAK else None
-                problems.append(Problem(len(problems) + 1, item.position, depth, workers, item.line))
+                problems.append(Problem(len(problems) + 1, item.position, depth, workers, item.line, item.moves))
         return problems
 
-    def _depths(self, line: int, position: str, limits_s: list[float]) -> list[int]:
+    def _depths(self, item: PositionLine, limits_s: list[float]) -> list[int]:
         design, results = self._design, self._results
-        if line not in results.depths:
-            self._watcher.say(f"looking for the depth of line {line} that takes {max(limits_s):g} s")
-            depths = self._runner.depth_within(position, design.baseline_address, design.tables_mb[0], limits_s)
-            results.add_depths(line, depths)
-        return results.depths[line]
+        if item not in results.depths:
+            self._watcher.say(f"looking for the depth of line {item.line} that takes {max(limits_s):g} s")
+            depths = self._runner.depth_within(item, design.baseline_address, design.tables_mb[0], limits_s)
+            results.add_depths(item, depths)
+        return results.depths[item]
 
     def _simulated(self, problems: Sequence[Problem]) -> list[PlannedRun]:
         """Return the runs in virtual time: first those that imitate real workers, then the bigger clusters."""
@@ -260,8 +261,8 @@ def _check_positions(game: Game, design: Design, notice: Callable[[str], None]) 
     referee = Referee(game, notice)
     for item in design.positions:
         try:
-            facts = referee.facts(game.parse(item.position))
+            facts = referee.facts(referee.play_texts(game.parse(item.position), item.moves))
         except RulesError as error:
             raise RulesError(f"line {item.line}: {error}") from None
         if facts.is_over:
-            raise RulesError(f"line {item.line}: the game is over in {item.position!r}: nothing to search")
+            raise RulesError(f"line {item.line}: the game is over in this position: nothing to search")

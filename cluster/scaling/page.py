@@ -25,8 +25,8 @@ _METHOD = (
     (
         "Configurations",
         "single: one worker, no splitting. dynamic: splits wherever work is wanted, at any depth. root: shares out the"
-        " root's moves. limit: see below. threads are those of one process; local is a private Ray on this machine; simulated threads, or simulated"
-        " local, are a cluster in virtual time whose messages cost what they cost there.",
+        " root's moves. threads are those of one process; local is a private Ray on this machine; simulated threads, or"
+        " simulated local, are a cluster in virtual time whose messages cost what they cost there.",
     ),
     (
         "Baseline",

@@ -35,12 +35,19 @@ class Problem:
     """Weak scaling: only configurations of so many workers, and the baseline, search it."""
     line: int = 0
     """Where it stands in the file, from 1."""
+    moves: tuple[str, ...] = ()
+    """Played from the position."""
+
+    @property
+    def text(self) -> str:
+        """The position and the moves from there, for people."""
+        return " ".join([self.position or "start", *self.moves])
 
     @property
     def label(self) -> str:
         """A short name for tables."""
         depth = "to the end" if self.depth is None else f"depth {self.depth}"
-        return f"{self.number}: {self.position or 'start'}, {depth}"
+        return f"{self.number}: {self.text}, {depth}"
 
 
 @dataclass(frozen=True)

@@ -1,47 +1,42 @@
-"""The positions of an experiment, from a file: one a line, perhaps with the depth that each is searched to."""
+"""The positions of an experiment, from a file of any format that a batch reads, each perhaps with its own depth."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from search.rules import RulesError
-
-_DEPTH = re.compile(r"\s*;\s*depth\s*=?\s*(\d+)\s*;?\s*$")
+from cluster.batch.readers import read_rows
+from search.rules import Game, RulesError
 
 
 @dataclass(frozen=True)
 class PositionLine:
-    """One line of a file."""
+    """One position of a file."""
 
     line: int
     """From 1."""
     position: str
-    depth: int | None
-    """As the line ends in ``; depth N``; None where it says nothing."""
+    depth: int | None = None
+    """The depth that its line asks for; None where it says nothing."""
+    moves: tuple[str, ...] = ()
+    """Played from the position."""
 
 
-def read_positions(path: Path) -> list[PositionLine]:
-    """Return the positions of a file; empty lines and those that begin with ``#`` are skipped.
+def read_positions(path: Path, game: Game) -> tuple[PositionLine, ...]:
+    """Return the positions of a file; see `cluster.batch.readers` for its formats.
+
+    An experiment is no batch: one wrong line ends it, before anything runs.
 
     Raises
     ------
-    RulesError
-        If the file cannot be read or holds no position.
+    RootsplitError
+        If the file cannot be read, holds no position or a wrong one.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise RulesError(f"{path} cannot be read: {reason}") from None
     positions = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        found = _DEPTH.search(line)
-        text = line[: found.start()] if found else line
-        positions.append(PositionLine(number, text.strip(), int(found[1]) if found else None))
+    for row in read_rows([str(path)], game):
+        if row.error is not None:
+            raise RulesError(f"{row.source}, line {row.line}: {row.error}")
+        positions.append(PositionLine(row.line, row.position, row.overrides.depth, row.moves))
     if not positions:
-        raise RulesError(f"{path} holds no position: write one a line, such as '4453' or '4453; depth 20'")
-    return positions
+        raise RulesError(f"{path} holds no position")
+    return tuple(positions)

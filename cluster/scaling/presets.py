@@ -192,6 +192,6 @@ def _check(design: Design) -> None:
     open_lines = [item.line for item in design.positions if item.depth is None]
     if not any(chosen) and open_lines:
         raise RulesError(
-            f"line {open_lines[0]} says no depth: write '; depth N' behind the position, or give --depth, --seconds"
-            " or --solve"
+            f"line {open_lines[0]} of the positions says no depth: give --depth, --seconds or --solve, or a file with"
+            " depths (JSONL, CSV, or EPD with acd)"
         )

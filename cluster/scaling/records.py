@@ -95,7 +95,7 @@ class RunRecord:
         return cls(
             **values
             | {
-                "problem": Problem(**row["problem"]),
+                "problem": Problem(**row["problem"] | {"moves": tuple(row["problem"]["moves"])}),
                 "configuration": Configuration(**row["configuration"]),
                 "scores": tuple(row["scores"]),
                 "iterations": tuple(IterationTime(*item) for item in row["iterations"]),

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from cluster.scaling.positions import PositionLine
 from cluster.scaling.presets import Design
 from cluster.scaling.records import Costs, RunRecord
 from cluster.simulated_executor import ClusterModel
@@ -61,8 +62,7 @@ class Results:
     def __init__(self, folder: Path, design: Design, commit: str | None, restart: bool = False) -> None:
         self.path = folder / FILE_NAME
         self.records: list[RunRecord] = []
-        self.depths: dict[int, list[int]] = {}
-        """Of the positions, by their lines."""
+        self.depths: dict[PositionLine, list[int]] = {}
         self.costs: dict[str, Costs] = {}
         self.models: list[ModelUse] = []
         self.sessions: list[dict[str, Any]] = []
@@ -101,10 +101,10 @@ class Results:
         self.sessions.append(dict(environment))
         self._append(_SESSION, dict(environment))
 
-    def add_depths(self, line: int, depths: list[int]) -> None:
+    def add_depths(self, position: PositionLine, depths: list[int]) -> None:
         """Note the depths that a position is searched to."""
-        self.depths[line] = depths
-        self._append(_DEPTHS, {"line": line, "depths": depths})
+        self.depths[position] = depths
+        self._append(_DEPTHS, {"position": asdict(position), "depths": depths})
 
     def add_costs(self, costs: Costs) -> None:
         """Note what an address costs."""
@@ -150,7 +150,8 @@ class Results:
         elif kind == _SESSION:
             self.sessions.append(row)
         elif kind == _DEPTHS:
-            self.depths[row["line"]] = list(row["depths"])
+            position = PositionLine(**row["position"] | {"moves": tuple(row["position"]["moves"])})
+            self.depths[position] = list(row["depths"])
         elif kind == _COSTS:
             self.costs[row["address"]] = Costs(**row)
         elif kind == _MODEL:

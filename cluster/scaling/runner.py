@@ -17,6 +17,7 @@ from cluster.records import Task, WorkerInfo
 from cluster.report import SearchReport
 from cluster.scaling.crew import Crew, Span, crews_of_one, spread
 from cluster.scaling.plan import BATCH, LIMIT, SIMULATED, THREADS, Configuration, PlannedRun, Problem
+from cluster.scaling.positions import PositionLine
 from cluster.scaling.records import Costs, IterationTime, RunRecord, duration_counts
 from cluster.session import SearchRequest, Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
@@ -116,26 +117,29 @@ class Runner:
             return self._search_at_once(planned, executor, infos)
         return self._search(planned, Crew(executor, infos))
 
-    def warm_up(self, address: str, table_mb: float, position: str, time_s: float) -> None:
+    def warm_up(self, address: str, table_mb: float, position: PositionLine, time_s: float) -> None:
         """Let all workers of an address search a position for so many seconds."""
         executor = self.executor(address, table_mb)
         with Session(self.bench.game, Crew(executor, executor.workers()), table_mb, self._notice) as session:
-            session.search(SearchRequest(position, limits=Limits(time_s=time_s)))
+            session.search(SearchRequest(position.position, position.moves, Limits(time_s=time_s)))
 
-    def depth_within(self, position: str, address: str, table_mb: float, limits_s: Sequence[float]) -> list[int]:
+    def depth_within(
+        self, position: PositionLine, address: str, table_mb: float, limits_s: Sequence[float]
+    ) -> list[int]:
         """Return the depths that the sequential search ends within each of some times, by one search of the longest."""
         executor = self.executor(address, table_mb)
         executor.forget()
         with Session(self.bench.game, Crew(executor, executor.workers()[:1]), table_mb, self._notice) as session:
-            request = SearchRequest(position, limits=Limits(time_s=max(limits_s)), strategy=SINGLE)
+            limits = Limits(time_s=max(limits_s))
+            request = SearchRequest(position.position, position.moves, limits, SINGLE)
             iterations = session.search(request).result.iterations
         return [max((item.depth for item in iterations if item.time_s <= limit_s), default=1) for limit_s in limits_s]
 
-    def costs(self, address: str, table_mb: float, position: str) -> Costs:
+    def costs(self, address: str, table_mb: float) -> Costs:
         """Measure what a message costs at an address, with tasks of no length."""
         executor = self.executor(address, table_mb)
         info = executor.workers()[0]
-        words = words_of(self.bench.game.parse(position))
+        words = words_of(self.bench.game.parse(""))
         rounds_s, sends_s, takes_s = [], [], []
         for _ in range(_PINGS):
             sent_s, trip_s, work_s, _taken_s = self._ping(executor, info, words, wait_s=0.0)
@@ -177,7 +181,7 @@ class Runner:
         problem, configuration = planned.problem, planned.configuration
         strategy = SINGLE if configuration.strategy in (LIMIT, BATCH) else configuration.strategy
         settings = self.bench.settings[configuration.settings]
-        return SearchRequest(problem.position, limits=Limits(depth=problem.depth), strategy=strategy, settings=settings)
+        return SearchRequest(problem.position, problem.moves, Limits(depth=problem.depth), strategy, settings=settings)
 
     def _search(self, planned: PlannedRun, crew: Crew) -> RunRecord:
         """One search by a crew."""

@@ -148,7 +148,7 @@ def problem_table(rows: Sequence[Row]) -> Table:
         depth = "solved" if problem.depth is None else str(problem.depth)
         cells.append(
             (
-                f"{problem.number}: {problem.position or 'start'}", depth, str(single.scores[0]), single.best_move,
+                f"{problem.number}: {problem.text}", depth, str(single.scores[0]), single.best_move,
                 seconds(single.time_s), f"{single.nodes / 1e6:.1f}", *found,
             )
         )  # fmt: skip
