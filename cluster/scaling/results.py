@@ -73,18 +73,21 @@ class Results:
             if restart:
                 self.path.unlink(missing_ok=True)
             known = self._read() if self.path.exists() else []
-            self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115
         except OSError as error:
-            raise ResultsError(f"{self.path} cannot be written: {error.strerror}") from None
-        if not known:
-            self._append(_EXPERIMENT, header)
-            return
-        _check_header(self.path, known[0], header)
+            raise ResultsError(f"{self.path} cannot be used: {error.strerror}") from None
+        if known:
+            _check_header(self.path, known[0], header)
         for number, row in enumerate(known[1:], 2):
             try:
                 self._take(row)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 raise ResultsError(f"{self.path}, line {number} is no row of an experiment: {error!r}") from None
+        try:
+            self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115
+        except OSError as error:
+            raise ResultsError(f"{self.path} cannot be written: {error.strerror}") from None
+        if not known:
+            self._append(_EXPERIMENT, header)
 
     def __enter__(self) -> Results:
         """Return the results."""
