@@ -193,9 +193,11 @@ class RayExecutor:
         if not self._calls:
             time.sleep(min(timeout_s, 0.01))
             return []
-        ready, _ = ray.wait(list(self._calls), num_returns=1, timeout=max(timeout_s, 0.0))
-        if ready and len(self._calls) > 1:
-            ready, _ = ray.wait(list(self._calls), num_returns=len(self._calls), timeout=0)
+        # Another thread may submit meanwhile: its calls are waited for by the next poll.
+        calls = list(self._calls)
+        ready, _ = ray.wait(calls, num_returns=1, timeout=max(timeout_s, 0.0))
+        if ready and len(calls) > 1:
+            ready, _ = ray.wait(calls, num_returns=len(calls), timeout=0)
         events: list[Event] = []
         for call in ready:
             events.extend(self._answer(call))

@@ -107,6 +107,7 @@ def test_workers_are_spread_over_machines() -> None:
         ({"depth": 5, "is_solving": True}, "one of"),
         ({"depth": -5}, "depth"),
         ({"preset": "weak"}, "--seconds"),
+        ({"preset": "throughput", "simulate": (4,)}, "--simulate"),
         ({"machines": (0,)}, "machines"),
         ({"simulate": (0,)}, "workers"),
     ],

@@ -190,7 +190,7 @@ class _Experiment:
     def _simulated(self, problems: Sequence[Problem]) -> list[PlannedRun]:
         """Return the runs in virtual time: first those that imitate real workers, then the bigger clusters."""
         design = self._design
-        if not design.simulate or BATCH in design.strategies:
+        if not design.simulate:
             return []
         twins = [
             (replace(item, address=SIMULATED), item.address)
@@ -203,13 +203,11 @@ class _Experiment:
             PlannedRun(problem, configuration, 0, True, address)
             for configuration, address in twins
             for problem in problems
-            if problem.workers in (None, configuration.workers)
         ]
         return runs + [
             PlannedRun(problem, configuration, 0, False, costly)
             for configuration in design.simulated()
             for problem in problems
-            if problem.workers is None
         ]
 
     def _model(self, planned: PlannedRun) -> ClusterModel:

@@ -187,6 +187,8 @@ def _check(design: Design) -> None:
     chosen = [design.depth is not None, design.sequential_s is not None, design.is_solving]
     if sum(chosen) > 1:
         raise RulesError("give one of a depth, a sequential time and a search to the solution")
+    if design.simulate and design.preset in (WEAK, THROUGHPUT):
+        raise RulesError(f"the preset {design.preset} has no simulated clusters: leave --simulate out")
     if design.preset == WEAK and design.sequential_s is None:
         raise RulesError("weak scaling needs the sequential time of one worker's problem (--seconds)")
     open_lines = [item.line for item in design.positions if item.depth is None]
