@@ -37,7 +37,7 @@ _METHOD = (
         "Order of runs",
         "Randomised blocks: in each repeat the problems come in random order, and all configurations search a problem"
         " one right after the other, in random order. The table is emptied before each run unless said otherwise; its"
-        " memory has been touched before, for which the first search of a new process pays some hundredths of a second.",
+        " memory has been touched before, for which a new process pays some hundredths of a second once.",
     ),
     ("Repeats", "Of the repeats of a run the one of median time is used (of an even number, the lower of the middle)."),
     (
