@@ -133,6 +133,10 @@ def search(
     simulate: Annotated[
         int | None, typer.Option(metavar="WORKERS", help="Search in virtual time on a simulated cluster of so many.")
     ] = None,
+    multipv: Annotated[int, typer.Option(metavar="K", help="The best K lines, each with another first move.")] = 1,
+    root_moves: Annotated[
+        list[str] | None, typer.Option(help="A first move to be searched, and no other; may be repeated.")
+    ] = None,
     contempt: Annotated[int, typer.Option(help="What a draw costs the side to move, in the game's units.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -144,7 +148,9 @@ def search(
     if time is None and depth is None and nodes is None and mate is None:
         time = DEFAULT_TIME_S
     limits = Limits(depth=depth, nodes=nodes, time_s=time, mate=mate)
-    request = SearchRequest(position, tuple(moves or ()), limits, strategy, contempt)
+    request = SearchRequest(
+        position, tuple(moves or ()), limits, strategy, contempt, multipv=multipv, root_moves=tuple(root_moves or ())
+    )
     if simulate is not None:
         _simulate(game, request, simulate, table, as_json)
         return
