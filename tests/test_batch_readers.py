@@ -19,7 +19,6 @@ import pytest
 from cluster.batch.readers import read_rows
 from cluster.batch.rows import Expectation, InputError, InputRow, Overrides, ReadOptions
 from cluster.batch.sources import MAX_LINE
-from search.referee import Referee
 from search.rules import Game, game_names
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -84,15 +83,16 @@ def test_packed_by_content(read: Read, packer: str, frames: int, tic_tac_toe: Ga
 
 @pytest.mark.parametrize("packer", ["gzip", "zstd"])
 def test_damaged_packing_gives_one_error_row(read: Read, packer: str) -> None:
-    plain = os.urandom(300_000).hex("\n", 30).encode()
+    plain = os.urandom(100_000).hex("\n", 30).encode()
     packed = gzip.compress(plain) if packer == "gzip" else pyarrow.compress(plain, codec="zstd", asbytes=True)
     rows = read(packed[: len(packed) // 2])
     assert len(rows) > 100
     assert ["damaged" in (row.error or "") for row in rows] == [False] * (len(rows) - 1) + [True]
+    assert "damaged" in (one(read(packed[:20], "x.pgn")).error or "")
 
 
 def test_zeros_and_long_lines(read: Read) -> None:
-    rows = read(f'{START}\0\n\0\0garbage\0\n\0\0\n{START} c0 "{"x" * 300_000}";\n{"8" * (MAX_LINE + 5)}\n{BARE}\x1a')
+    rows = read(f'{START}\0\n\0\0garbage\0\n\0\0\n{START} c0 "{"x" * 100_000}";\n{"8" * (MAX_LINE + 5)}\n{BARE}\x1a')
     assert [(row.line, row.error is None) for row in rows] == [(1, True), (2, False), (4, True), (5, False), (6, True)]
     assert rows[0].position == START
     assert "longer than" in (rows[3].error or "")
@@ -263,11 +263,14 @@ def test_moves_past_the_fifty_move_rule_can_be_played_again(read: Read, chess_ga
     """The line begins anew where a rule ends the game: the referee refuses to play on from there."""
     shuffle = "a1b1 h8g8 b1a1 g8h8 a1b1"
     row = one(read(f"7k/p7/8/8/8/8/8/K2R4 w - - 97 90 moves {shuffle} a7a6"))
-    assert row.error is None
-    assert (row.position.split()[4], row.moves) == ("0", ())
+    assert (row.error, row.position.split()[4], row.moves) == (None, "0", ())
     row = one(read(f"7k/p7/8/8/8/8/8/K2R4 w - - 97 90 moves {shuffle} a7a6 b1b2 h8g8"))
-    position = Referee(chess_game).play_texts(chess_game.parse(row.position), row.moves)
-    assert chess_game.text(position) == "6k1/8/p7/8/8/8/1K6/3R4 w - - 2 94"
+    board = chess.Board(row.position)
+    for move in row.moves:
+        assert board.halfmove_clock < 100
+        board.push_uci(move)
+    assert board.fen() == "6k1/8/p7/8/8/8/1K6/3R4 w - - 2 94"
+    assert chess_game.text(chess_game.parse(row.position)) == row.position
 
 
 # PGN
@@ -521,6 +524,31 @@ def test_memory_does_not_grow(tmp_path: Path, tic_tac_toe: Game, chess_game: Gam
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 1_000_000
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"{FIELDS} bm {' ' * 100_000}",
+        f"{FIELDS} bm e4 {'=' * 100_000} {'9' * 100_000}",
+        f"{FIELDS} c0 " + '"' + '\\"' * 100_000,
+        f"{FIELDS} c0 " + "\\" * 100_001,
+        f"{FIELDS} {'- ' * 100_000} bm e4;",
+        "[A " + " " * 100_000 + "x",
+        "[A " + '"' + '\\"' * 100_000,
+        '[A "b"]' * 30_000,
+        "1. e4 {" + "{" * 100_000,
+        "1. e4 " + "e5 " * 100_000,
+        "}" * 100_000,
+        "(" * 100_000,
+        "9" * 100_000,
+        f"[FEN {FIELDS}{' ' * 100_000}",
+    ],
+)  # fmt: skip
+def test_no_line_takes_for_ever(read: Read, line: str) -> None:
+    for name in ("x.epd", "x.pgn", "x.jsonl"):
+        assert all(row.error or len(row.position) < 250 for row in read(f"{line}\n{line}", name, only_last=True))
 
 
 # The position sets

@@ -17,6 +17,8 @@ _NO_RIGHT = "-"
 _UCI = re.compile(r"[a-h][1-8][a-h][1-8][nbrq]?", re.IGNORECASE)
 _CASTLING = re.compile(r"[o0](-[o0]){1,2}", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+\.+(?=\D)")
+_LONGEST_MOVE = 32
+"""Characters, decorations and all."""
 _MARKS = "+#!?=,"
 """What may follow a move: check, mate, praise and blame."""
 
@@ -112,6 +114,8 @@ class ChessLine:
 
 def find_move(board: chess.Board, text: str) -> chess.Move | None:
     """Return the legal move that a text means, or None: in SAN, UCI or long notation, with or without decorations."""
+    if len(text) > _LONGEST_MOVE:
+        return None
     text = _NUMBER.sub("", text).removesuffix("e.p.").rstrip(_MARKS)
     if _UCI.fullmatch(text):
         try:

@@ -28,10 +28,10 @@ _TARGET = re.compile(r"-|[a-h][1-8]")
 _GLUED = re.compile(r"-\d+")
 _COUNTER = re.compile(r"[+-]?\d+")
 _MARK = re.compile('[;"]')
-_SEGMENT = re.compile(r'(?:[^";]+|"[^"\\]*(?:\\.[^"\\]*)*"?)+', re.DOTALL)
+# Possessive quantifiers: a long line must not take longer than in proportion to its length.
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*+)("?)', re.DOTALL)
+_SEGMENT = re.compile(rf'(?:[^";]++|{_QUOTED.pattern})++', re.DOTALL)
 _OPERATION = re.compile(r"[-\s]*([A-Za-z]\w*)\s*(.*)", re.DOTALL)
-_QUOTED = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"?', re.DOTALL)
-_QUOTED_WHOLE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _MATE = re.compile(r"#([+-]?\d{1,4})")
 _NUMBER = re.compile(r"[+-]?\d{1,6}")
 _PUNCTUATION = re.compile(r"[+#!?=.\-]+|\d+\.+|or|and")
@@ -121,8 +121,8 @@ def _operations(text: str, is_glued: bool, warnings: list[str]) -> list[_Operati
         Get a sentence for what cannot be understood.
     """
     operations = []
-    for number, segment in enumerate(_SEGMENT.findall(text)):
-        if '"' in _QUOTED_WHOLE.sub("", segment):
+    for number, segment in enumerate(found[0] for found in _SEGMENT.finditer(text)):
+        if not all(quoted[2] for quoted in _QUOTED.finditer(segment)):
             warnings.append("a quotation mark is not closed")
         found = _OPERATION.fullmatch(segment.strip())
         if number == 0 and is_glued and not (found and _OPCODES.fullmatch(found[1])):
@@ -160,7 +160,7 @@ def _interpreted(start: Accepted, operations: list[_Operation], warnings: list[s
         elif code == "pv" and line is not None:
             _check_line(line, operand, warnings)
         elif code in ("bm", "am") and line is not None:
-            texts = _move_texts(operand)
+            texts = _move_texts(operand)[:_MOST_MOVES]
             mates = [int(found[1]) for text in texts if (found := _MATE.fullmatch(text))]
             legal, refused = line.judged(text for text in texts if not _MATE.fullmatch(text))
             (best if code == "bm" else avoid).extend(legal)
@@ -193,8 +193,9 @@ def _read_number(code: str, operand: str, least: int, most: int, warnings: list[
 
 def _move_texts(operand: str) -> list[str]:
     """Return the words of a list of moves; signs that stand apart belong to the move before them."""
-    words = re.sub(r"\s*=\s*", "=", operand.replace(",", " ").replace('"', " ")).split()
-    return [word for word in words if not _PUNCTUATION.fullmatch(word)][:_MOST_MOVES]
+    spaced = operand.replace(",", " ").replace('"', " ").replace("=", " = ")
+    words = " ".join(spaced.split()).replace(" = ", "=").split()
+    return [word for word in words if not _PUNCTUATION.fullmatch(word)]
 
 
 def _check_line(line: ChessLine, operand: str, warnings: list[str]) -> None:

@@ -69,14 +69,8 @@ class PlainNotation:
         """Return a draft with more moves played."""
         game, referee = self._game, self._referee
         position = referee.play_texts(game.parse(draft.position), draft.moves)
-        played = list(draft.moves)
-        for number, text in enumerate(texts, 1):
-            move = game.parse_move(position, text)
-            if move not in referee.legal_moves(position):
-                raise RulesError(f"move {number}, {text}, is not legal there")
-            played.append(game.move_text(position, move))
-            position = referee.play(position, move)
-        return draft._replace(moves=tuple(played))
+        played = referee.line_texts(position, referee.line_of(position, texts))
+        return draft._replace(moves=(*draft.moves, *played))
 
     def judge(self, draft: Draft, texts: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the legal ones among moves, and the other texts."""

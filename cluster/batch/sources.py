@@ -22,7 +22,7 @@ STANDARD_INPUT = "-"
 MAX_LINE = 1 << 20
 """Characters."""
 _SNIFFED = 4096
-_JUDGED, _MOST_CONTROLS = 64, 0.05
+_JUDGED, _MOST_CONTROLS = 512, 0.05
 """So many bytes tell whether they are text: fewer of them are control characters than of random bytes, a tenth."""
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _UNKNOWN_PACKERS = {
@@ -143,7 +143,7 @@ def _opened(path: str) -> Iterator[io.BufferedReader]:
             return
         # What stands in for standard input may be unable to peek; it is not ours to close.
         wrapper = io.BufferedReader(cast(io.RawIOBase, stream))
-        yield wrapper
+        yield cast(io.BufferedReader, wrapper)
         wrapper.detach()
         return
     try:
