@@ -110,6 +110,7 @@ def test_workers_are_spread_over_machines() -> None:
         ({"preset": "throughput", "simulate": (4,)}, "--simulate"),
         ({"machines": (0,)}, "machines"),
         ({"simulate": (0,)}, "workers"),
+        ({"simulated_problems": 0}, "at least 1 problem"),
     ],
 )
 def test_senseless_designs_are_refused(options: dict[str, object], word: str) -> None:

@@ -45,6 +45,7 @@ def scale(
     warm: Annotated[bool, typer.Option("--warm", help="Leave in the table what the run before has found.")] = False,
     filler: Annotated[bool, typer.Option("--filler", help="Keep idle cores busy, for an even clock.")] = False,
     simulate: Annotated[str, typer.Option(help="Simulate clusters of so many workers, such as 4,16,64.")] = "",
+    simulated_problems: Annotated[int | None, typer.Option(help="Simulate only the first so many problems.")] = None,
     stretch: Annotated[float, typer.Option(help="Simulated nodes take so many times as long.")] = 1.0,
     workers_a_machine: Annotated[int, typer.Option(help="Of a simulated cluster.")] = 16,
     timeline: Annotated[int | None, typer.Option(help="Number of the problem whose time line is drawn.")] = None,
@@ -82,6 +83,7 @@ def scale(
             is_cold=not warm,
             filler=filler,
             simulate=_list(simulate, int, "--simulate"),
+            simulated_problems=simulated_problems,
             stretch=stretch,
             workers_a_machine=workers_a_machine,
         )

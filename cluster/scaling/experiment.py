@@ -197,6 +197,7 @@ class _Experiment:
             for item in design.configurations()
             if item.strategy not in (LIMIT, SINGLE)
         ]
+        problems = problems[: design.simulated_problems]
         # A cluster's messages cost what Ray's do, where that was measured.
         costly = next((address for address in design.addresses if address != THREADS), THREADS)
         runs = [

@@ -56,6 +56,8 @@ class Design:
     filler: bool = False
     """Keep idle cores busy."""
     simulate: tuple[int, ...] = ()
+    simulated_problems: int | None = None
+    """Simulate only so many problems, the first ones; None for all."""
     stretch: float = 1.0
     """A simulated worker takes so many times as long for a node: the same trees, as if they were longer."""
     workers_a_machine: int = 16
@@ -181,6 +183,8 @@ def _check(design: Design) -> None:
         raise RulesError("an experiment runs on one Ray cluster at most: give one address besides threads")
     if design.filler and any(address not in (THREADS, LOCAL) for address in design.addresses):
         raise RulesError("filler load runs on this machine alone: it is of no use on a cluster")
+    if design.simulated_problems is not None and design.simulated_problems < 1:
+        raise RulesError(f"at least 1 problem must be simulated, not {design.simulated_problems}")
     if design.repeats < 1 or not (math.isfinite(design.stretch) and design.stretch > 0):
         raise RulesError("repeats must be at least 1, and the stretch of simulated time more than 0")
     Limits(depth=design.depth, time_s=design.sequential_s)
