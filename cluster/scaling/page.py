@@ -109,9 +109,11 @@ def compose(report: Report, drawings: list[tuple[str, str, str]]) -> str:
                 "simulated",
             )
         )
-    parts += [html.heading("The positions"), html.table(problem_table(rows))]
+    if (positions := problem_table(rows)).rows:
+        parts += [html.heading("The positions"), html.table(positions)]
     parts += [html.heading("How it was measured"), html.terms(_METHOD), *_setup(report)]
-    parts += [html.heading("Published figures in the plot"), html.items(_anchor_texts())]
+    if any(row.configuration.workers > 2 for row in rows):
+        parts += [html.heading("Published figures in the plot"), html.items(_anchor_texts())]
     return html.page(f"How the search of {design.game} scales with more workers", parts)
 
 
