@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from cluster.batch.command import analyse
 from cluster.match.command import match
+from cluster.scaling.command import scale
 from tt_store.errors import RootsplitError
 
 DEFAULT_TIME_S = 10.0
@@ -189,6 +190,7 @@ def _simulate(game_name: str, request: SearchRequest, workers: int, table_mb: fl
 
 
 app.command()(analyse)
+app.command()(scale)
 
 
 @app.command()
