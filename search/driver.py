@@ -112,7 +112,7 @@ def deepen(
     """
     started = clock()
     facts = referee.facts(position)
-    if facts.is_over:
+    if not referee.legal_moves(position):
         return SearchResult(position, (), Statistics(), 0.0, True, None, facts.outcome, ())
     plies_left = referee.game.plies_left(position)
     last_depth = limits.last_depth if plies_left is None else min(limits.last_depth, plies_left)
@@ -178,7 +178,8 @@ def _conclude(
         )
         return SearchResult(position, tuple(iterations), total, time_s, is_solved, line[0], last.score, line)
     move = referee.legal_moves(position)[0]
-    return SearchResult(position, (), total, time_s, False, move, facts.evaluation, (move,))
+    score = facts.outcome if facts.is_over else facts.evaluation
+    return SearchResult(position, (), total, time_s, False, move, score, (move,))
 
 
 def search(

@@ -306,6 +306,9 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
     """
     key = salted_key(position, key_of(position), memory)
     result = outcome(position)
+    if STUCK and result == DRAW and ply == 0 and depth > 0:
+        # A draw that nobody claimed: who asks for a move wants one.
+        result = ONGOING
     if result != ONGOING or (depth <= 0 and not QUIESCES):
         write_int(memory + at.STATUS, at.RUNNING)
         return leaf_score(position, result, ply, memory)

@@ -21,7 +21,8 @@ Optional names::
     move_slot(position, move)   @helper, with HISTORY_SIZE: 0..HISTORY_SIZE-1; asks for killers and history
     side_to_move(position)      @helper, 0 or 1: needed only if a move may leave the same side to move
     count_moves(position)       @helper: how many `moves` pushes; perft then asks for no outcome: draws by rule go on
-    stuck(position)             @helper: the final score where `moves` pushes none; `outcome` need not see that then
+    stuck(position)             @helper: the final score where `moves` pushes none; `outcome` need not see that then.
+                                Where it tells a draw though there are moves, who likes may go on
     clock(position)             @helper: plies since a move that cannot be undone. A position that came before is then
                                 a draw (see `search.repetition`), and so is, by `outcome`, a clock of 100
     in_check(position)          @helper, 1 or 0: whether the side to move must answer a threat to its king
