@@ -6,8 +6,8 @@ import math
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from cluster.executor import Executor, ResultEvent, WorkerLost
 from cluster.records import Task, TaskResult, WorkerInfo
@@ -17,6 +17,7 @@ from search import workspace as at
 from search.aspiration import Window
 from search.driver import RootResult
 from search.limits import Limits
+from search.scores import MATE, mate_distance
 from search.statistics import Statistics
 from tt_store.errors import RunFailedError
 
@@ -117,10 +118,20 @@ class Coordinator:
         Numbers root searches, and says when to end.
     limits
         Nodes are kept here; time is kept by whoever calls `Epochs.stop`.
+    splitter_after
+        Returns the strategy for the position after a line, and whether the root's side is to move there.
     """
 
-    def __init__(self, executor: Executor, splitter: Splitter, epochs: Epochs, limits: Limits) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        splitter: Splitter,
+        epochs: Epochs,
+        limits: Limits,
+        splitter_after: Callable[[tuple[int, ...]], tuple[Splitter, bool]],
+    ) -> None:
         self._executor, self._splitter, self._epochs = executor, splitter, epochs
+        self._strategy, self._splitter_after = splitter, splitter_after
         self._pool = _NodePool(limits.node_limit)
         self._running: dict[int, _Running] = {}
         self._spent = Statistics()
@@ -141,6 +152,31 @@ class Coordinator:
     def __call__(self, depth: int, window: Window) -> RootResult:
         """Search the root to a depth with a window."""
         self._spent = Statistics()
+        self._splitter = self._strategy
+        result = self._search(depth, window)
+        if result.is_finished and window.holds(result.score):
+            result = replace(result, line=self._whole_line(result))
+        return replace(result, statistics=self._spent)
+
+    def _whole_line(self, result: RootResult) -> tuple[int, ...]:
+        """Return the line to a decided game's end: null windows proved the score, and know no line beyond their root.
+
+        What is missing is searched from where the line ends; the tables hold most of it.
+        """
+        line, distance = result.line, mate_distance(result.score)
+        while distance is not None and 0 < len(line) < abs(distance):
+            left = abs(distance) - len(line)
+            self._splitter, is_same_side = self._splitter_after(line)
+            score = MATE - left if (distance > 0) == is_same_side else left - MATE
+            found = self._search(left, Window(score - 1, score + 1))
+            # A selective search need not find again what it found with other windows.
+            if not found.is_finished or found.score != score or not found.line:
+                break
+            line += found.line
+        return line
+
+    def _search(self, depth: int, window: Window) -> RootResult:
+        """Have the present splitter search its root."""
         epoch = self._epochs.next()
         if epoch is None:
             return self._unfinished()
@@ -158,7 +194,7 @@ class Coordinator:
             elif self._executor.now_s() - last_sign_s > _NO_WORKER_S:
                 raise RunFailedError(f"no worker has been left for {_NO_WORKER_S:.0f} s, so the search ends")
         self.drain()
-        return RootResult(result.score, result.line, self._spent, is_finished=True)
+        return result
 
     def drain(self) -> None:
         """End what still runs and wait for it: workers answer within a poll of their kernel.

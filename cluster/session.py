@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -18,6 +19,7 @@ from cluster.strategies import DYNAMIC, SINGLE, STRATEGIES
 from search.controls import MAX_WORKERS
 from search.driver import DEFAULT_TABLE_MB, Iteration, SearchResult, deepen
 from search.flags import FULL_WIDTH, Flags
+from search.game_record import GameRecord
 from search.limits import Limits, stopped_after
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
@@ -136,6 +138,7 @@ class Session:
     ) -> None:
         self.game = game
         self.referee = Referee(game, notice)
+        self._record = GameRecord(self.referee)
         self.executor = executor
         self._table_mb = table_mb
         self._epochs = Epochs(executor)
@@ -158,7 +161,7 @@ class Session:
         RulesError
             If its text or a move is wrong.
         """
-        return self.referee.play_texts(self.game.parse(request.position), request.moves)
+        return self._record.place(request.position, request.moves).position
 
     def search(
         self, request: SearchRequest, on_iteration: Callable[[Iteration], None] = lambda _iteration: None
@@ -173,11 +176,16 @@ class Session:
             If no worker is left.
         """
         _check_strategy(request)
-        position = self.position_of(request)
+        root = self._root(request)
+        position = self.game.position(root.position)
         workers = self.executor.workers()
         strategy = request.strategy or (DYNAMIC if len(workers) > 1 else SINGLE)
         root_search = Coordinator(
-            self.executor, self._splitter(request, position, strategy), self._epochs, request.limits
+            self.executor,
+            self._splitter(request, strategy, root),
+            self._epochs,
+            request.limits,
+            partial(self._splitter_after, request, strategy, root),
         )
         self._epochs.begin()
         self.executor.begin_search()
@@ -212,7 +220,7 @@ class Session:
         """Give workers and tables back."""
         self.executor.close()
 
-    def _splitter(self, request: SearchRequest, position: Any, strategy: str) -> Splitter:
+    def _root(self, request: SearchRequest) -> Root:
         # A draw's score depends on whom this search is for: its entries must not be met by another search.
         salt = hash((next(self.executor.numbers.epochs), request.contempt)) if request.contempt else 0
         rules = PositionRules(
@@ -221,28 +229,35 @@ class Session:
             lambda key: self.executor.known_move(key ^ salt),
             self.executor.flags.sees_repetition,
         )
-        key, history = self.referee.facts(position).table_key, self._history(request)
+        position, history = self._record.place(request.position, request.moves)
+        key = self.referee.facts(position).table_key
         is_selective = self.game.is_selective and self.executor.flags.is_selective
         depth_change = self._depth_change if is_selective else None
-        root = Root(words_of(position), key, rules.expand, request.contempt, salt, history, depth_change)
+        return Root(words_of(position), key, rules.expand, request.contempt, salt, history, depth_change)
+
+    def _splitter(self, request: SearchRequest, strategy: str, root: Root) -> Splitter:
         grain_s = max(request.settings.grain_s, self.executor.least_grain_s)
         settings = replace(request.settings, grain_s=grain_s)
         return STRATEGIES[strategy](root, self.executor.numbers.task_ids, settings)
+
+    def _splitter_after(
+        self, request: SearchRequest, strategy: str, root: Root, line: tuple[int, ...]
+    ) -> tuple[Splitter, bool]:
+        """Return the strategy for the position after a line, and whether the root's side is to move there."""
+        start = self.game.position(root.position)
+        position, history = self.referee.follow(start, root.history, line)
+        facts = self.referee.facts(position)
+        has_extra_turns = self.game.has_extra_turns
+        is_same_side = not self.referee.changes_side(start, position) if has_extra_turns else len(line) % 2 == 0
+        contempt = root.contempt if is_same_side else -root.contempt
+        after = root._replace(position=words_of(position), key=facts.table_key, contempt=contempt, history=history)
+        return self._splitter(request, strategy, after), is_same_side
 
     def _depth_change(self, rank: int, number: int, depth: int, gives_check: bool) -> tuple[int, int]:
         """Return what the workers' kernel makes of a move: as the referee says, but for rules that are off."""
         flags = self.executor.flags
         extension, reduction = self.referee.depth_change(rank, number, depth, gives_check)
         return extension if flags.check_extension else 0, reduction if flags.late_reduction else 0
-
-    def _history(self, request: SearchRequest) -> tuple[int, ...]:
-        """Return the hashes of the positions before a request's that can come back, the latest last."""
-        position, history = self.game.parse(request.position), tuple[int, ...]()
-        for move in request.moves:
-            following = self.referee.play_texts(position, [move])
-            facts = self.referee.facts
-            position, history = following, self.referee.history_after(history, facts(position), facts(following))
-        return history
 
     def _line_texts(self, result: SearchResult) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(self.referee.line_texts(result.position, item.line)) for item in result.iterations)

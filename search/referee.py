@@ -94,6 +94,15 @@ class Referee:
         """
         return (*history, parent.key)[-child.clock :] if child.clock else ()
 
+    def follow(self, position: Any, history: tuple[int, ...], line: Iterable[int]) -> tuple[Any, tuple[int, ...]]:
+        """Return the position after a legal line, and the hashes of the positions that can come back there."""
+        facts = self.facts(position)
+        for move in line:
+            position = self.play(position, move)
+            before, facts = facts, self.facts(position)
+            history = self.history_after(history, before, facts)
+        return position, history
+
     def is_repetition(self, history: tuple[int, ...], key: int, ply: int) -> bool:
         """Tell whether a position is a draw because it came before: the plain twin of `search.repetition`.
 
@@ -120,12 +129,24 @@ class Referee:
         RulesError
             If one of them is no move, or not legal where it is played.
         """
-        for number, text in enumerate(texts, 1):
+        return self.follow(position, (), self.line_of(position, texts))[0]
+
+    def line_of(self, position: Any, texts: Iterable[str], first_number: int = 1) -> tuple[int, ...]:
+        """Return the legal line that is given as text; errors count its moves from a first number.
+
+        Raises
+        ------
+        RulesError
+            If one of the moves is no move, or not legal where it is played.
+        """
+        line = []
+        for number, text in enumerate(texts, first_number):
             move = self.game.parse_move(position, text)
             if move not in self.legal_moves(position):
                 raise RulesError(f"move {number}, {text}, is not legal there")
             position = self.play(position, move)
-        return position
+            line.append(move)
+        return tuple(line)
 
     def legal_prefix(self, position: Any, line: Iterable[int]) -> tuple[list[int], Any]:
         """Return the moves of a line up to the first illegal one, and the position after them."""

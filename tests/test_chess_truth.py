@@ -83,10 +83,7 @@ def test_every_proved_record(chess: Game, records: list[dict[str, Any]]) -> None
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("moves", [1, 2, 3, 4])
 def test_every_mate_of_so_many_moves(chess: Game, data_file: Callable[[str], Path], moves: int, workers: int) -> None:
-    """Each mate has its distance, quiet key moves of composed ones too; one worker shows the whole line to it.
-
-    The line of several workers may end where null windows proved the rest.
-    """
+    """Each mate has its distance, quiet key moves of composed ones too, and the whole line to it."""
     referee = Referee(chess, silent)
     wrong = []
     fens = [line for line in data_file(f"chess/mate/mate{moves}.fen").read_text().splitlines() if line.strip()]
@@ -96,6 +93,6 @@ def test_every_mate_of_so_many_moves(chess: Game, data_file: Callable[[str], Pat
             report = session.search(request)
             _, end = referee.legal_prefix(report.result.position, report.result.line)
             is_whole = len(report.result.line) == 2 * moves - 1 and referee.facts(end).outcome == -MATE
-            if moves_to_mate(report.result.score) != moves or not (is_whole or workers > 1):
+            if moves_to_mate(report.result.score) != moves or not is_whole:
                 wrong.append((request.position, report.result.score, report.line_texts[-1]))
     assert not wrong

@@ -15,6 +15,7 @@ from search.flags import Flags
 from search.limits import Limits
 from search.referee import Referee
 from search.rules import Game, load_game
+from search.scores import mate_distance
 
 EXACT = Flags(exact_depth=True)
 PIECES = SplitSettings(grain_s=5e-5, master_s=0.0, prefix_s=0.0, least_depth=2, tasks_per_worker=1e6, first_rate=1e6)
@@ -69,6 +70,8 @@ def test_the_value_is_the_sequential_one_however_it_is_split(name: str, text: st
         scores = [iteration.score for iteration in report.result.iterations]
         assert scores == [iteration.score for iteration in true.iterations], label
         assert worth(referee, report) in (None, report.result.score), label
+        distance = mate_distance(report.result.score)
+        assert distance is None or len(report.result.line) == abs(distance), label
         if label.endswith((" 2", " 3", " 8")) and depth > 5:
             assert report.overheads.tasks > 3 * depth, f"{label} did not split"
 
