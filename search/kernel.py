@@ -67,6 +67,8 @@ KEEPS_PATH = REPEATS or SEES_CHECKS
 SELECTIVE = PASSES or REDUCES or SKIPS
 LOOKS_AHEAD = _ordering.LOOKS_AHEAD
 RANK_SHIFT = _ordering.RANK_SHIFT
+ASKS_EARLY = TABLE and QUIESCES
+"""Whether each child asks the table: with a quiescence search there is nothing else at the horizon."""
 VERIFIED_DEPTH, LEAST_INTERNAL_DEPTH = _rules.VERIFIED_DEPTH, _rules.LEAST_INTERNAL_DEPTH
 
 MOVE_ROW_BYTES = _notes.MOVE_ROW_BYTES
@@ -223,6 +225,7 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
 
         # Step 6. Play the move; leave it out, or decide how deeply it is searched.
         child = play(position, move)
+        child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory) if ASKS_EARLY else key
         result = outcome(child)
         if REPEATS and result == ONGOING and repeats(child, key_of(child), ply + 1, memory) == 1:
             result = DRAW
@@ -244,7 +247,8 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         else:
             # Step 8. The first move gets the full window, the others a null window, late ones a shallower search too;
             # if they beat it, the whole depth, and the rest of the window.
-            child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory) if TABLE else key
+            if TABLE and not ASKS_EARLY:
+                child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory)
             if KEEPS_PATH:
                 note_move(position, move, ply, memory)
             lower = low if PRUNES else OPEN_LOW

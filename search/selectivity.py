@@ -22,8 +22,10 @@ from tt_store.table import MISS, entry_bound, entry_depth, entry_move, entry_sco
 
 _game, _flags = jit.binding(__name__)
 _ordering = jit.specialise("search.ordering", _game, _flags)
+_estimates = jit.specialise("search.estimates", _game, _flags)
 
-evaluate, in_check, has_pieces = _game.evaluate, _game.in_check, _game.has_pieces
+in_check, has_pieces = _game.in_check, _game.has_pieces
+estimate_of = _estimates.estimate_of
 exchange_at_least = _game.exchange_at_least
 QUIET_BOUND, COUNTER_RANK = _ordering.QUIET_BOUND, _ordering.COUNTER_RANK
 
@@ -75,7 +77,7 @@ def note_estimate(position: Any, ply: int, memory: int) -> int:
     """Note a node's static estimate, and return it: `UNKNOWN` in check, where it would say little."""
     estimate = at.UNKNOWN
     if read_int(memory + at.CHECKS + ply * WORD_BYTES) == 0:
-        estimate = evaluate(position)
+        estimate = estimate_of(position, memory)
     write_int(memory + at.ESTIMATES + ply * WORD_BYTES, estimate)
     return estimate
 

@@ -11,7 +11,6 @@ import pytest
 from conftest import silent
 
 from cluster.executor import SerialExecutor, ThreadExecutor
-from cluster.position_rules import PositionRules, words_of
 from cluster.report import SearchReport
 from cluster.session import SearchRequest, Session, open_session
 from cluster.simulated_executor import SimulatedExecutor
@@ -131,10 +130,8 @@ def test_the_third_occurrence_of_a_real_game_is_a_draw(session: Session) -> None
 
 def _children(session: Session, moves: str, fen: str = "") -> list[Any]:
     """Return the children of a root as the strategies see them."""
-    request = SearchRequest(fen, tuple(moves.split()))
-    position = session.position_of(request)
-    rules = PositionRules(session.referee, 0, lambda _key: 0)
-    return rules.expand(words_of(position), 0, 0, session._history(request))
+    root = session._root(SearchRequest(fen, tuple(moves.split())))
+    return root.expand(root.position, 0, 0, root.history)
 
 
 def test_a_king_alone_is_accepted_nowhere() -> None:

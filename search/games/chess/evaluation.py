@@ -23,12 +23,13 @@ from search.games.chess.terms import (
 from search.games.chess.threats import threats
 from search.games.chess.views import opposite
 from search.jit import helper
+from search.rules import FRESH_CLOCK
 from tt_store.native import count_ones
 
 TEMPO = OFFSETS["tempo"]
 
-FRESH_PLIES, CLOCK_STEP_SHIFT, CLOCK_SPAN = 40, 3, 16
-"""Beyond so many plies without progress a position is worth less by 1/16 for each 8 of them."""
+CLOCK_STEP_SHIFT, CLOCK_SPAN = 3, 16
+"""Beyond `FRESH_CLOCK` plies without progress a position is worth less by 1/16 for each 8 of them."""
 MOST = 20_000
 """No estimate is larger."""
 
@@ -88,7 +89,7 @@ def _sum_of_terms(position: Position) -> int:
 def evaluate(position: Position) -> int:
     """Estimate a position in centipawns for the side to move."""
     value = pawn_ending_value(position) if is_pawn_ending(position) else _sum_of_terms(position)
-    if clock(position) > FRESH_PLIES:
-        stale = min(clock(position), 100) - FRESH_PLIES >> CLOCK_STEP_SHIFT
+    if clock(position) > FRESH_CLOCK:
+        stale = min(clock(position), 100) - FRESH_CLOCK >> CLOCK_STEP_SHIFT
         value -= value * stale // CLOCK_SPAN
     return max(-MOST, min(value, MOST))
