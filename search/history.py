@@ -2,8 +2,9 @@
 
 Instantiated together with the kernel, for games that tell quiet moves from others. Three tables, found by a move's
 slot: the counter-move (Uiterwijk 1992), history (Schaeffer 1983), and history by the move before (the same idea, one
-ply longer); histories are words of 16 bits: the last one is large, and its cache misses are most of what it costs. A good move earns a bonus, those tried in vain before it the same as a malus; what a word holds pulls
-it back, so that it never passes 2 to the power of `LIMIT_BITS`.
+ply longer). A good move earns a bonus, those tried in vain before it the same as a malus; what an entry holds pulls it
+back, so that it never passes 2 to the power of `LIMIT_BITS`. Entries of histories have 16 bits: the last table is
+large, and misses of the processor's cache are most of what it costs.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ _history = jit.specialise("search.history", _game, _flags)
 _repetition = jit.specialise("search.repetition", _game, _flags)
 _quiescence = jit.specialise("search.quiescence", _game, _flags)
 _rules = jit.specialise("search.selectivity", _game, _flags)
+ask_estimate = jit.specialise("search.estimates", _game, _flags).ask_estimate
 
 moves, play, outcome, key_of = _game.moves, _game.play, _game.outcome, _game.key
 side_to_move, stuck, pass_turn = _game.side_to_move, _game.stuck, _game.pass_turn
@@ -46,6 +47,7 @@ note_check: Callable[..., int] = _rules.note_check
 is_far_above, is_far_below = _rules.is_far_above, _rules.is_far_below
 may_pass, pass_reduction = _rules.may_pass, _rules.pass_reduction
 is_skipped, late_reduction = _rules.is_skipped, _rules.late_reduction
+is_plain_move = _rules.is_plain_move
 is_whole, asks_for_mate = _rules.is_whole, _rules.asks_for_mate
 may_cut_by_estimate, correct_estimate = _rules.may_cut_by_estimate, _rules.correct_estimate
 begin_verification, depth_below = _rules.begin_verification, _rules.depth_below
@@ -113,6 +115,7 @@ def ask_table(position: Any, child: Any, following: int, last: int, memory: int)
     table, buckets = read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS)
     key = salted_key(child, key_of(child), memory)
     prefetch_bucket(table, buckets, key)
+    ask_estimate(child, memory)
     if LOOKS_AHEAD and following < last:
         sibling = play(position, read_int(following) & MOVE_MASK)
         prefetch_bucket(table, buckets, salted_key(sibling, key_of(sibling), memory))
@@ -223,15 +226,20 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         if SINGULAR and move == excluded:
             continue
 
-        # Step 6. Play the move; leave it out, or decide how deeply it is searched.
+        # Step 6. Leave the move out, if that can be told without playing it; else play it, leave it out then, or decide
+        # how deeply it is searched.
+        number, rank = (cursor - end) // WORD_BYTES, read_int(cursor) >> RANK_SHIFT
+        may_skip = SKIPS and may_cut and best > -MATE_BOUND
+        is_plain = may_skip and is_plain_move(position, move, rank, low, memory) == 1
+        if is_plain and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
+            continue
         child = play(position, move)
         child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory) if ASKS_EARLY else key
         result = outcome(child)
         if REPEATS and result == ONGOING and repeats(child, key_of(child), ply + 1, memory) == 1:
             result = DRAW
         gives_check = enter_path(child, key_of(child), ply + 1, memory) if KEEPS_PATH else 0
-        number, rank = (cursor - end) // WORD_BYTES, read_int(cursor) >> RANK_SHIFT
-        may_skip = SKIPS and may_cut and best > -MATE_BOUND and gives_check == 0 and result == ONGOING
+        may_skip = may_skip and not is_plain and gives_check == 0 and result == ONGOING
         if may_skip and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
             continue
         child_depth = depth_below(depth, gives_check, is_singular if move == table_move else 0, ply, memory)

@@ -6,8 +6,8 @@ move and its rank are moved at once::
     63 ................. 26 25 ............ 16 15 ..... 0
      rank, signed            place, from last   move
 
-The place is where the game generated it: among equals the first comes first. Where a game tells quiet moves from others, the killers and what `search.history` knows rank the
-quiet ones alone::
+The place is where the game generated it: among equals the first comes first. Where a game tells quiet moves from
+others, the killers and what `search.history` knows rank the quiet ones alone::
 
     table move > what gains by `order` > killers > counter-move > other quiet moves > what loses by `order`
 """

@@ -29,7 +29,7 @@ enter_node, reach, remember = _notes.enter_node, _notes.reach, _notes.remember
 leaf_score: Callable[..., int] = _notes.leaf_score
 final_score: Callable[..., int] = _notes.final_score
 extend_line, count, MOVE_ROW_BYTES, STUCK = _notes.extend_line, _notes.count, _notes.MOVE_ROW_BYTES, _notes.STUCK
-estimate_of = _estimates.estimate_of
+estimate_of, ask_estimate = _estimates.estimate_of, _estimates.ask_estimate
 pick_move = _ordering.pick_move
 note_check, SEES_CHECKS = _selectivity.note_check, _selectivity.SEES_CHECKS
 
@@ -106,6 +106,7 @@ def quiescence(position: Any, key: int, alpha: int, beta: int, ply: int, fallen:
             # It loses by exchange, and so do all that follow.
             break
         child = play(position, move)
+        ask_estimate(child, memory)
         result = outcome(child)
         is_same_side = EXTRA_TURNS and side_to_move(child) == side_to_move(position)
         if result != ONGOING:

@@ -27,6 +27,7 @@ Optional names::
     clock(position)             @helper: plies since a move that cannot be undone. A position that came before is then
                                 a draw (see `search.repetition`), and so is, by `outcome`, a clock of 100
     in_check(position)          @helper, 1 or 0: whether the side to move must answer a threat to its king
+    may_check(position, move)   @helper: 0 only if a move surely gives no check; the search need not play it to know
     is_quiet(position, move)    @helper, 1 or 0: whether a move leaves the material alone; see `search.history`
     captures(position, end)     @helper: push the moves of the quiescence search; one of a negative `order` is left out
     exchange_at_least(position, move, threshold)  @helper, 1 or 0: whether the exchange that a move begins wins so much
@@ -167,6 +168,7 @@ class Game:
     has_pieces: PositionRule
     is_quiet: MoveRule
     """0 by default."""
+    may_check: MoveRule
     captures: MovesRule
     """None by default."""
     exchange_at_least: ExchangeRule
@@ -309,6 +311,7 @@ def load_game(name: str) -> Game:
         in_check=getattr(module, "in_check", _no_count),
         has_pieces=getattr(module, "has_pieces", _no_count),
         is_quiet=getattr(module, "is_quiet", _no_order),
+        may_check=getattr(module, "may_check", _no_order),
         captures=getattr(module, "captures", _no_moves),
         exchange_at_least=getattr(module, "exchange_at_least", _even_exchange),
         pass_turn=getattr(module, "pass_turn", _same_position),
