@@ -187,6 +187,11 @@ class RayExecutor:
         """Advance the generation of every machine's table."""
         self._ask_agents(lambda agent: agent.begin_search.remote())
 
+    def forget(self) -> None:
+        """Have the agents empty their tables, and the workers forget their history."""
+        self._ask_agents(lambda agent: agent.forget.remote())
+        _get([member.actor.forget.remote() for member in self._members.values()], "a worker")
+
     def submit(self, worker: int, tasks: Sequence[Task]) -> None:
         """Send tasks to a worker as one call."""
         task_ids = tuple(task.task_id for task in tasks)
@@ -238,9 +243,11 @@ class RayExecutor:
         if not self._calls:
             time.sleep(min(timeout_s, 0.01))
             return []
-        ready, _ = ray.wait(list(self._calls), num_returns=1, timeout=max(timeout_s, 0.0))
-        if ready and len(self._calls) > 1:
-            ready, _ = ray.wait(list(self._calls), num_returns=len(self._calls), timeout=0)
+        # Another thread may submit meanwhile: its calls are waited for by the next poll.
+        calls = list(self._calls)
+        ready, _ = ray.wait(calls, num_returns=1, timeout=max(timeout_s, 0.0))
+        if ready and len(calls) > 1:
+            ready, _ = ray.wait(calls, num_returns=len(calls), timeout=0)
         events: list[Event] = []
         for call in ready:
             events.extend(self._answer(call))

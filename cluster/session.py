@@ -19,6 +19,7 @@ from cluster.strategies import DYNAMIC, SINGLE, STRATEGIES
 from search.controls import MAX_WORKERS
 from search.driver import DEFAULT_TABLE_MB, Iteration, deepen
 from search.flags import FULL_WIDTH, Flags
+from search.game_record import GameRecord
 from search.limits import MAX_FIRST_MOVES, Limits, stopped_after
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
@@ -123,9 +124,8 @@ def checked_game(
     Segment.private(table_mb).close()
     referee = Referee(game, notice)
     position = referee.play_texts(game.parse(request.position), request.moves)
-    facts = referee.facts(position)
-    if facts.is_over:
-        score = game.score_text(position, facts.outcome, True)
+    if not referee.legal_moves(position):
+        score = game.score_text(position, referee.facts(position).outcome, True)
         raise RulesError(f"the game is over in this position (score {score} for the side to move): nothing to search")
     _first_moves(referee, position, request.root_moves)
     return game
@@ -156,6 +156,7 @@ class Session:
     ) -> None:
         self.game = game
         self.referee = Referee(game, notice)
+        self._record = GameRecord(self.referee)
         self.executor = executor
         self._table_mb = table_mb
         self._epochs = Epochs(executor)
@@ -178,7 +179,7 @@ class Session:
         RulesError
             If its text or a move is wrong.
         """
-        return self.referee.play_texts(self.game.parse(request.position), request.moves)
+        return self._record.place(request.position, request.moves).position
 
     def search(
         self, request: SearchRequest, on_iteration: Callable[[Iteration], None] = lambda _iteration: None
@@ -249,8 +250,7 @@ class Session:
             lambda key: self.executor.known_move(key ^ salt),
             self.executor.flags.sees_repetition,
         )
-        start = self.game.parse(request.position)
-        position, history = self.referee.follow(start, (), self.referee.line_of(start, request.moves))
+        position, history = self._record.place(request.position, request.moves)
         key = self.referee.facts(position).table_key
         is_selective = self.game.is_selective and self.executor.flags.is_selective
         depth_change = self._depth_change if is_selective else None

@@ -110,6 +110,10 @@ class NodeAgent:
         """Advance the table's generation."""
         self._segment.advance_generation()
 
+    def forget(self) -> None:
+        """Empty the table."""
+        self._segment.clear()
+
     def collect(self) -> bytes:
         """Return the next batch of deep entries for other machines."""
         return self._outbox.collect()
@@ -182,6 +186,10 @@ class Worker:
     def ready(self) -> int:
         """Return this process's id."""
         return os.getpid()
+
+    def forget(self) -> None:
+        """Forget killers and history."""
+        self._searcher.forget()
 
     def run(self, message: bytes) -> bytes:
         """Run a message of tasks; returns the message of their results."""

@@ -149,7 +149,7 @@ def deepen(
     """
     started = clock()
     facts = referee.facts(position)
-    if facts.is_over:
+    if not referee.legal_moves(position):
         return SearchResult(position, (), Statistics(), 0.0, True, None, facts.outcome, ())
     plies_left = referee.game.plies_left(position)
     last_depth = limits.last_depth if plies_left is None else min(limits.last_depth, plies_left)
@@ -262,7 +262,8 @@ def _conclude(
     time_s: float,
 ) -> SearchResult:
     if not iterations:
-        return SearchResult(position, (), total, time_s, False, any_move, facts.evaluation, (any_move,))
+        score = facts.outcome if facts.is_over else facts.evaluation
+        return SearchResult(position, (), total, time_s, False, any_move, score, (any_move,))
     best = iterations[-1].lines[0]
     return SearchResult(
         position, tuple(iterations), total, time_s, best.is_solved, best.moves[0], best.score, best.moves

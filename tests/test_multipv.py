@@ -35,7 +35,7 @@ EXACT = Flags(exact_depth=True)
 EXPLICIT_TREE = str(Path(__file__).parent / "games" / "explicit_tree.py")
 PIECES = SplitSettings(grain_s=5e-5, master_s=0.0, prefix_s=0.0, least_depth=2, tasks_per_worker=1e6, first_rate=1e6)
 """Splits wherever it can."""
-TREES = 30
+TREES = 60
 MODEL = ClusterModel(node_rate=20_000, workers_a_machine=2)
 CROWDS: dict[str, Callable[[Game], Executor]] = {
     **{

@@ -227,7 +227,7 @@ class Segment:
         return generation
 
     def clear(self) -> None:
-        """Empty the table; nobody else may use it meanwhile."""
+        """Empty the table; whoever searches meanwhile meets misses."""
         ctypes.memset(self.table_address, 0, self.size_bytes)
 
     def hashfull(self, generation: int | None = None, sample_buckets: int = 250) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import chess
 
@@ -15,8 +17,20 @@ _NO_RIGHT = "-"
 _UCI = re.compile(r"[a-h][1-8][a-h][1-8][nbrq]?", re.IGNORECASE)
 _CASTLING = re.compile(r"[o0](-[o0]){1,2}", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+\.+(?=\D)")
+_LONGEST_MOVE = 32
+"""Characters, decorations and all."""
 _MARKS = "+#!?=,"
 """What may follow a move: check, mate, praise and blame."""
+
+
+class Accepted(NamedTuple):
+    """A position that the game accepts."""
+
+    text: str
+    is_chess960: bool
+    """Whether castling is written as in Chess960."""
+    repairs: tuple[str, ...] = ()
+    """A sentence for each thing that had to be repaired."""
 
 
 class ChessLine:
@@ -26,18 +40,18 @@ class ChessLine:
     ----------
     game
         Chess.
-    text
-        The position; `accepted` has accepted it.
+    start
+        The position.
     """
 
-    def __init__(self, game: Game, text: str) -> None:
+    def __init__(self, game: Game, start: Accepted) -> None:
         self._game = game
-        self._begin(text)
+        self._begin(start)
 
-    def _begin(self, text: str) -> None:
-        is_chess960 = bool(self._game.parse(text).state & CHESS960)
-        self.position = text
-        self.board = chess.Board(chess.STARTING_FEN if text in START_WORDS else text, chess960=is_chess960)
+    def _begin(self, start: Accepted) -> None:
+        self.position = start.text
+        fen = chess.STARTING_FEN if start.text in START_WORDS else start.text
+        self.board = chess.Board(fen, chess960=start.is_chess960)
         self._moves: list[str] = []
 
     @property
@@ -48,13 +62,14 @@ class ChessLine:
     def push(self, move: chess.Move) -> None:
         """Play a legal move.
 
-        Where a rule ends the game, and people may have played on, the line begins anew: nothing that came before
-        can count any more.
+        Where people have played on after a rule ended the game, the line begins anew after each move: the game's
+        referee would not play on, and nothing that came before can count any more.
         """
+        was_over = self.board.halfmove_clock >= 100 or self.board.is_insufficient_material()
         self._moves.append(self.board.uci(move))
         self.board.push(move)
-        if self.board.halfmove_clock >= 100 or self.board.is_insufficient_material():
-            self._begin(self._fen())
+        if was_over:
+            self._begin(_checked(self._game, self._fen()))
 
     def pass_turn(self) -> None:
         """Let the other side move, and begin the line anew: no move of chess does that.
@@ -65,7 +80,7 @@ class ChessLine:
             If the side to move is in check.
         """
         self.board.push(chess.Move.null())
-        self._begin(self._fen())
+        self._begin(_checked(self._game, self._fen()))
 
     def play(self, texts: Iterable[str]) -> None:
         """Play moves given as text.
@@ -99,6 +114,8 @@ class ChessLine:
 
 def find_move(board: chess.Board, text: str) -> chess.Move | None:
     """Return the legal move that a text means, or None: in SAN, UCI or long notation, with or without decorations."""
+    if len(text) > _LONGEST_MOVE:
+        return None
     text = _NUMBER.sub("", text).removesuffix("e.p.").rstrip(_MARKS)
     if _UCI.fullmatch(text):
         try:
@@ -114,8 +131,8 @@ def find_move(board: chess.Board, text: str) -> chess.Move | None:
         return None
 
 
-def accepted(game: Game, fields: list[str]) -> tuple[str, list[str]]:
-    """Return the text of a position that the game accepts, and what had to be repaired for that.
+def accepted(game: Game, fields: list[str]) -> Accepted:
+    """Return the position of a FEN, repaired if need be.
 
     Castling rights and an en passant square that do not fit the board are left out, as most programs do.
 
@@ -133,24 +150,20 @@ def accepted(game: Game, fields: list[str]) -> tuple[str, list[str]]:
     """
     if not fields:
         raise RulesError("there is no position before the operations")
-    text = " ".join(fields)
     try:
-        game.parse(text)
-    except RulesError:
+        return _checked(game, " ".join(fields))
+    except RulesError as error:
         repaired, repairs = _repaired(fields)
-        # If it cannot be mended, the first sentence stands: it names what the user wrote.
-        if not repairs or not _is_position(game, repaired):
-            raise
-        return repaired, repairs
-    return text, []
+        if repairs:
+            with contextlib.suppress(RulesError):
+                return _checked(game, repaired)._replace(repairs=tuple(repairs))
+        # The first sentence stands: it names what the user wrote.
+        raise error from None
 
 
-def _is_position(game: Game, text: str) -> bool:
-    try:
-        game.parse(text)
-    except RulesError:
-        return False
-    return True
+def _checked(game: Game, text: str) -> Accepted:
+    """Return the position of a text; RulesError if it is none."""
+    return Accepted(text, bool(game.parse(text).state & CHESS960))
 
 
 def _repaired(fields: list[str]) -> tuple[str, list[str]]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from cluster.batch.chess_text import START_WORDS, ChessLine, accepted, find_move
+from cluster.batch.chess_text import START_WORDS, Accepted, ChessLine, accepted, find_move
 from cluster.batch.rows import Draft, Expectation, Overrides, shortened
 from search.limits import MAX_DEPTH
 from search.rules import Game
@@ -28,10 +28,10 @@ _TARGET = re.compile(r"-|[a-h][1-8]")
 _GLUED = re.compile(r"-\d+")
 _COUNTER = re.compile(r"[+-]?\d+")
 _MARK = re.compile('[;"]')
-_SEGMENT = re.compile(r'(?:[^";]+|"[^"\\]*(?:\\.[^"\\]*)*"?)+', re.DOTALL)
+# Possessive quantifiers: a long line must not take longer than in proportion to its length.
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*+)("?)', re.DOTALL)
+_SEGMENT = re.compile(rf'(?:[^";]++|{_QUOTED.pattern})++', re.DOTALL)
 _OPERATION = re.compile(r"[-\s]*([A-Za-z]\w*)\s*(.*)", re.DOTALL)
-_QUOTED = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"?', re.DOTALL)
-_QUOTED_WHOLE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _MATE = re.compile(r"#([+-]?\d{1,4})")
 _NUMBER = re.compile(r"[+-]?\d{1,6}")
 _PUNCTUATION = re.compile(r"[+#!?=.\-]+|\d+\.+|or|and")
@@ -70,11 +70,11 @@ def read_epd(text: str, game: Game) -> Draft:
     pieces = text[:cut].split()
     fields, rest, warnings = _split_fields(pieces)
     if not rest and cut == len(text):
-        position, repairs = accepted(game, fields)
-        return Draft(position, warnings=(*warnings, *repairs))
+        start = accepted(game, fields)
+        return Draft(start.text, warnings=(*warnings, *start.repairs))
     operations = _operations(" ".join(rest) + text[cut:], bool(rest), warnings)
-    position, repairs = accepted(game, _with_counters(fields, operations))
-    return _interpreted(position, operations, [*warnings, *repairs], game)
+    start = accepted(game, _with_counters(fields, operations))
+    return _interpreted(start, operations, [*warnings, *start.repairs], game)
 
 
 def _split_fields(pieces: list[str]) -> tuple[list[str], list[str], list[str]]:
@@ -121,8 +121,8 @@ def _operations(text: str, is_glued: bool, warnings: list[str]) -> list[_Operati
         Get a sentence for what cannot be understood.
     """
     operations = []
-    for number, segment in enumerate(_SEGMENT.findall(text)):
-        if '"' in _QUOTED_WHOLE.sub("", segment):
+    for number, segment in enumerate(found[0] for found in _SEGMENT.finditer(text)):
+        if not all(quoted[2] for quoted in _QUOTED.finditer(segment)):
             warnings.append("a quotation mark is not closed")
         found = _OPERATION.fullmatch(segment.strip())
         if number == 0 and is_glued and not (found and _OPCODES.fullmatch(found[1])):
@@ -140,7 +140,7 @@ def _with_counters(fields: list[str], operations: list[_Operation]) -> list[str]
     return [*fields, counters.get("hmvc", "0"), counters.get("fmvn", "1")]
 
 
-def _interpreted(position: str, operations: list[_Operation], warnings: list[str], game: Game) -> Draft:
+def _interpreted(start: Accepted, operations: list[_Operation], warnings: list[str], game: Game) -> Draft:
     """Return what the operations say of a position."""
     row_id, depth, mate_in = None, None, None
     best: list[str] = []
@@ -148,7 +148,7 @@ def _interpreted(position: str, operations: list[_Operation], warnings: list[str
     line: ChessLine | None = None
     for code, operand in sorted(operations, key=lambda operation: operation.code != "moves"):
         if code in ("bm", "am", "pv", "moves") and line is None:
-            line = ChessLine(game, position)
+            line = ChessLine(game, start)
         if code == "id":
             row_id = _unquoted(operand)
         elif code == "acd":
@@ -160,7 +160,7 @@ def _interpreted(position: str, operations: list[_Operation], warnings: list[str
         elif code == "pv" and line is not None:
             _check_line(line, operand, warnings)
         elif code in ("bm", "am") and line is not None:
-            texts = _move_texts(operand)
+            texts = _move_texts(operand)[:_MOST_MOVES]
             mates = [int(found[1]) for text in texts if (found := _MATE.fullmatch(text))]
             legal, refused = line.judged(text for text in texts if not _MATE.fullmatch(text))
             (best if code == "bm" else avoid).extend(legal)
@@ -170,7 +170,7 @@ def _interpreted(position: str, operations: list[_Operation], warnings: list[str
                 warnings.append(f"{code} names what is no legal move there: {shortened(', '.join(refused))}")
     expectation = Expectation(tuple(dict.fromkeys(best)), tuple(dict.fromkeys(avoid)), mate_in=mate_in or None)
     return Draft(
-        position if line is None else line.position,
+        start.text if line is None else line.position,
         row_id,
         () if line is None else line.moves,
         expectation,
@@ -193,8 +193,9 @@ def _read_number(code: str, operand: str, least: int, most: int, warnings: list[
 
 def _move_texts(operand: str) -> list[str]:
     """Return the words of a list of moves; signs that stand apart belong to the move before them."""
-    words = re.sub(r"\s*=\s*", "=", operand.replace(",", " ").replace('"', " ")).split()
-    return [word for word in words if not _PUNCTUATION.fullmatch(word)][:_MOST_MOVES]
+    spaced = operand.replace(",", " ").replace('"', " ").replace("=", " = ")
+    words = " ".join(spaced.split()).replace(" = ", "=").split()
+    return [word for word in words if not _PUNCTUATION.fullmatch(word)]
 
 
 def _check_line(line: ChessLine, operand: str, warnings: list[str]) -> None:

@@ -245,7 +245,7 @@ def _texts(values: Sequence[Any]) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _integers(values: list[Any]) -> tuple[int, ...]:
+def _integers(values: Sequence[Any]) -> tuple[int, ...]:
     if not all(type(value) is int for value in values):
         raise RecordError("a list of integers in a message between workers is none")
     return tuple(values)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from cluster.batch.rows import Draft
 from search.referee import Referee
 from search.rules import Game, RulesError
+
+if TYPE_CHECKING:
+    from cluster.batch.chess_text import ChessLine
 
 CHESS = "chess"
 
@@ -66,14 +69,8 @@ class PlainNotation:
         """Return a draft with more moves played."""
         game, referee = self._game, self._referee
         position = referee.play_texts(game.parse(draft.position), draft.moves)
-        played = list(draft.moves)
-        for number, text in enumerate(texts, 1):
-            move = game.parse_move(position, text)
-            if move not in referee.legal_moves(position):
-                raise RulesError(f"move {number}, {text}, is not legal there")
-            played.append(game.move_text(position, move))
-            position = referee.play(position, move)
-        return draft._replace(moves=tuple(played))
+        played = referee.line_texts(position, referee.line_of(position, texts))
+        return draft._replace(moves=(*draft.moves, *played))
 
     def judge(self, draft: Draft, texts: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the legal ones among moves, and the other texts."""
@@ -107,7 +104,7 @@ class ChessNotation:
         # Imported where they are needed: python-chess is of no use to other games.
         from cluster.batch import chess_text, epd
 
-        self._game, self._line_type, self._read_epd = game, chess_text.ChessLine, epd.read_epd
+        self._game, self._text, self._read_epd = game, chess_text, epd.read_epd
 
     def read(self, text: str) -> Draft:
         """Return what a line of an EPD says."""
@@ -115,15 +112,18 @@ class ChessNotation:
 
     def play(self, draft: Draft, texts: Sequence[str]) -> Draft:
         """Return a draft with more moves played."""
-        line = self._line_type(self._game, draft.position)
-        line.play((*draft.moves, *texts))
+        line = self._line(draft)
+        line.play(texts)
         return draft._replace(position=line.position, moves=line.moves)
 
     def judge(self, draft: Draft, texts: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the legal ones among moves, and the other texts."""
-        line = self._line_type(self._game, draft.position)
+        return self._line(draft).judged(texts)
+
+    def _line(self, draft: Draft) -> ChessLine:
+        line = self._text.ChessLine(self._game, self._text.accepted(self._game, draft.position.split()))
         line.play(draft.moves)
-        return line.judged(texts)
+        return line
 
 
 def notation_of(game: Game) -> Notation:

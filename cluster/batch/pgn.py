@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cluster.batch.chess_text import ChessLine, find_move
+from cluster.batch.chess_text import ChessLine, accepted, find_move
 from cluster.batch.epd import read_epd
 from cluster.batch.rows import Draft, Found, ReadOptions, failure, shortened
 from cluster.batch.sources import Line
@@ -24,11 +24,11 @@ MOST_PLIES = 20_000
 _MOST_TAGS = 1000
 _TAG_BEGIN = re.compile(r'\s*\[\s*([A-Za-z]\w*)(?:\s*"|\s+[^\s\]])')
 _TAG = re.compile(r'\s*\[\s*([A-Za-z]\w*)\s*"([^"\\]*(?:\\.[^"\\]*)*)"\s*\]')
-_LOOSE_TAG = re.compile(r'\s*\[\s*([A-Za-z]\w*)\s*"?(.*?)"?\s*\]?\s*$', re.DOTALL)
 _BRACE = re.compile(r"[{}]")
 _TOKEN = re.compile(r"[{}();]|\$\d*|[^\s{}();$]+")
 _MOVE_NUMBER = re.compile(r"\d+\.+|\d+$|\.+")
 _NULL_WARNING = "a null move comes before: repetitions count from there on"
+_BRACE_WARNING = "there is a closing brace too many"
 _RESULTS = frozenset({"1-0", "0-1", "1/2-1/2", "1/2", "*", "½-½", "1–0", "0–1", "½–½"})  # noqa: RUF001 - as written
 _NULL_MOVES = frozenset({"--", "Z0", "0000", "@@@@"})
 _ANNOTATIONS = frozenset({"N", "D", "TN", "RR", "ep", "e.p.", "ch", "mate"})
@@ -53,6 +53,11 @@ class PgnGame:
     warnings: list[str] = field(default_factory=list)
     fault: _Token | None = None
     """A sentence on why the game cannot be read to its end, and where."""
+
+    def take_tag(self, name: str, value: str) -> None:
+        """Take a tag, unless there is one of the same name."""
+        if len(self.tags) < _MOST_TAGS:
+            self.tags.setdefault(shortened(name), shortened(value.strip()))
 
 
 class PgnSplitter:
@@ -130,20 +135,22 @@ class PgnSplitter:
     def _take_tags(self, text: str, line: int) -> str:
         """Take the tags that a line begins with, and return the rest of it."""
         game = self._current(line)
-        found = _TAG.match(text)
-        if found is None:
-            loose = _LOOSE_TAG.match(text)
-            found, text = loose, "" if loose else text
-        while found is not None:
-            if len(game.tags) < _MOST_TAGS:
-                game.tags.setdefault(found[1], shortened(re.sub(r'\\(["\\])', r"\1", found[2]).strip()))
-            text = text[found.end() :]
-            found = _TAG.match(text)
-        return text
+        place = 0
+        while (found := _TAG.match(text, place)) is not None:
+            game.take_tag(found[1], re.sub(r'\\(["\\])', r"\1", found[2]))
+            place = found.end()
+        loose = _TAG_BEGIN.match(text, place)
+        if loose is None:
+            return text[place:]
+        # Quotation marks that are lacking, or that the value itself has.
+        value = text[loose.end(1) :].strip().removesuffix("]").rstrip()
+        game.take_tag(loose[1], value.removeprefix('"').removesuffix('"'))
+        return ""
 
     def _take_moves(self, text: str, line: int) -> Iterator[PgnGame]:
         """Take a line of moves, and yield the games that it ends."""
         place = 0
+        first_place = len(text) - len(text.lstrip())
         while place < len(text):
             found = (_BRACE if self._in_comment else _TOKEN).search(text, place)
             if found is None or found[0] == ";":
@@ -155,14 +162,13 @@ class PgnSplitter:
             elif token == "{":
                 self._in_comment, self._has_inner_comment = True, False
             elif token == "}":
-                self._close_outer_comment(line)
+                self._close_outer_comment()
             elif token in "()":
                 self._depth = max(0, self._depth + (1 if token == "(" else -1))
             elif self._depth == 0 and token[0] != "$":
-                is_first = not text[: found.start()].strip()
                 if token in _RESULTS:
                     yield from self.finish()
-                elif is_first and self._numbers_anew(token, text[place:]):
+                elif found.start() == first_place and self._numbers_anew(token, text[place:]):
                     yield from self.finish()
                     self._take_word(token, line)
                 else:
@@ -176,15 +182,16 @@ class PgnSplitter:
         moves = 0 if self._game is None else len(self._game.moves)
         self._last_comment_end = (moves, self._depth) if self._has_inner_comment else None
 
-    def _close_outer_comment(self, line: int) -> None:
+    def _close_outer_comment(self) -> None:
         """Take back what was read since a comment's end: the comment held another one, and ends only here."""
-        game = self._current(line)
-        if self._last_comment_end is None:
-            game.warnings.append("there is a closing brace too many")
+        if self._game is None:
             return
-        moves, self._depth = self._last_comment_end
-        del game.moves[moves:]
-        self._last_comment_end = None
+        if self._last_comment_end is not None:
+            moves, self._depth = self._last_comment_end
+            del self._game.moves[moves:]
+            self._last_comment_end = None
+        elif _BRACE_WARNING not in self._game.warnings:
+            self._game.warnings.append(_BRACE_WARNING)
 
     def _numbers_anew(self, token: str, rest: str) -> bool:
         """Tell whether a line's first word, a move number, begins a game without tags."""
@@ -202,7 +209,7 @@ class PgnSplitter:
                 return
         game = self._current(line)
         if len(game.moves) < MOST_PLIES:
-            game.moves.append(_Token(word, line))
+            game.moves.append(_Token(shortened(word), line))
         elif game.fault is None:
             game.fault = _Token(f"the game has more than {MOST_PLIES} moves", line)
 
@@ -233,6 +240,9 @@ def read_pgn(lines: Iterable[Line], game: Game, options: ReadOptions) -> Iterato
 def _positions(pgn: PgnGame, number: int, game: Game, options: ReadOptions) -> Iterator[Found]:
     """Yield the wanted positions of a game."""
     name = _name_of(pgn, number)
+    if pgn.fault is not None and not pgn.tags and not pgn.moves:
+        yield pgn.fault.line, failure("", pgn.fault.text, name)
+        return
     try:
         line, warnings = _begin(pgn, game)
     except RulesError as error:
@@ -267,7 +277,7 @@ def _begin(pgn: PgnGame, game: Game) -> tuple[ChessLine, list[str]]:
     if variant not in _NO_VARIANTS | _CHESS960_VARIANTS:
         raise RulesError(f"the game is of the variant {pgn.tags['Variant']}: only chess and Chess960 are read")
     start = read_epd(pgn.tags["FEN"], game) if pgn.tags.get("FEN") else Draft(game.start_text)
-    line = ChessLine(game, start.position)
+    line = ChessLine(game, accepted(game, start.position.split()))
     line.play(start.moves)
     return line, [*start.warnings, *pgn.warnings]
 

@@ -22,6 +22,8 @@ STANDARD_INPUT = "-"
 MAX_LINE = 1 << 20
 """Characters."""
 _SNIFFED = 4096
+_JUDGED, _MOST_CONTROLS = 512, 0.05
+"""So many bytes tell whether they are text: fewer of them are control characters than of random bytes, a tenth."""
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _UNKNOWN_PACKERS = {
     b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z", b"PAR1": "Parquet",
@@ -136,10 +138,13 @@ def _readable(line: str) -> str:
 def _opened(path: str) -> Iterator[io.BufferedReader]:
     if path == STANDARD_INPUT:
         stream = sys.stdin.buffer
-        # What stands in for standard input may be unable to peek.
-        yield cast(
-            io.BufferedReader, stream if hasattr(stream, "peek") else io.BufferedReader(cast(io.RawIOBase, stream))
-        )
+        if isinstance(stream, io.BufferedReader):
+            yield stream
+            return
+        # What stands in for standard input may be unable to peek; it is not ours to close.
+        wrapper = io.BufferedReader(cast(io.RawIOBase, stream))
+        yield cast(io.BufferedReader, wrapper)
+        wrapper.detach()
         return
     try:
         file = open(path, "rb")  # noqa: SIM115 - an error of the body must not be taken for one of opening
@@ -194,7 +199,7 @@ def _encoding(head: bytes, path: str) -> str:
         if not any(even) and all(odd):
             return "utf-16-be"
     controls = len(head) - len(head.translate(None, _CONTROLS))
-    if controls * 10 > len(head):
+    if len(head) >= _JUDGED and controls > len(head) * _MOST_CONTROLS:
         raise InputError(f"{path} is not text: {controls} of its first {len(head)} bytes are control characters")
     return "utf-8"
 
