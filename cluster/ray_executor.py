@@ -228,6 +228,11 @@ class RayExecutor:
             member.machine.agent.end_worker.remote(ray.get(member.ready, timeout=_ANSWER_S))
         return self._lose(member, (), RunFailedError("it did not let its position go"))
 
+    def is_started(self, worker: int) -> bool:
+        """Tell whether a worker's start has ended, well or not."""
+        member = self._members.get(worker)
+        return member is not None and bool(ray.wait([member.ready], timeout=0)[0])
+
     def renew(self, worker: int) -> None:
         """Give a worker that has done its work all its replacements back."""
         self._members[worker].respawns = 0

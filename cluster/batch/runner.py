@@ -215,8 +215,9 @@ class Runner:
         workers = self._pool.workers()
         if not workers and self._searches:
             raise RunFailedError("no worker is left: run the same command again to go on")
+        ready = [info for info in workers if self._pool.is_ready(info.worker)] if self._waiting else []
         for depth in range(_DEPTH):
-            for info in workers:
+            for info in ready:
                 if not self._waiting:
                     return
                 calls = self._calls.setdefault(info.worker, deque())
