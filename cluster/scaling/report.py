@@ -110,7 +110,8 @@ class Report:
                 {
                     "configuration": asdict(item.real.configuration),
                     "simulated_over_real": interval_json(item.ratio),
-                    "real_speedup": item.real.speedup.value,
+                    "problems": item.problems,
+                    "real_speedup": item.speedup,
                     "predicted_speedup": item.predicted,
                 }
                 for item in self.validations
