@@ -159,7 +159,6 @@ def search(
         open_session(game, request, workers, table, address) as session,
         SearchProgress(len(session.executor.workers()), time) as progress,
     ):
-        _end_like_ctrl_c()  # Ray has set a handler of its own meanwhile.
         report = session.search(request, progress.on_iteration)
     if as_json:
         _print_json(report.as_json())

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import logging
 import os
 import re
+import signal
 import socket
+import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -162,7 +165,8 @@ class RayExecutor:
         if self._is_private:
             _check_room(table_mb)
             _compile_here(game, flags, notice)
-        _connect(address, workers)
+        with _own_handler():
+            _connect(address, workers)
         try:
             self._start(workers)
         except BaseException:
@@ -486,6 +490,18 @@ def _own_error(error: Exception) -> tuple[str, str] | None:
     last = str(error).strip().rpartition("\n")[2]
     found = re.fullmatch(r"(?:\w+\.)*(\w+Error): (.+)", last.strip())
     return (found[1], found[2]) if found else None
+
+
+@contextlib.contextmanager
+def _own_handler() -> Iterator[None]:
+    """Keep this process's answer to SIGTERM: Ray would set one of its own, which leaves tables behind."""
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if is_main and handler is not None:
+            signal.signal(signal.SIGTERM, handler)
 
 
 def _connect(address: str, workers: int | None) -> None:
