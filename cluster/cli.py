@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from cluster.batch.command import analyse
 from cluster.match.command import match
+from cluster.scaling.command import scale
 from tt_store.errors import RootsplitError
 
 DEFAULT_TIME_S = 10.0
@@ -132,6 +134,10 @@ def search(
     simulate: Annotated[
         int | None, typer.Option(metavar="WORKERS", help="Search in virtual time on a simulated cluster of so many.")
     ] = None,
+    multipv: Annotated[int, typer.Option(metavar="K", help="The best K lines, each with another first move.")] = 1,
+    root_moves: Annotated[
+        list[str] | None, typer.Option(help="A first move to be searched, and no other; may be repeated.")
+    ] = None,
     contempt: Annotated[int, typer.Option(help="What a draw costs the side to move, in the game's units.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -143,7 +149,9 @@ def search(
     if time is None and depth is None and nodes is None and mate is None:
         time = DEFAULT_TIME_S
     limits = Limits(depth=depth, nodes=nodes, time_s=time, mate=mate)
-    request = SearchRequest(position, tuple(moves or ()), limits, strategy, contempt)
+    request = SearchRequest(
+        position, tuple(moves or ()), limits, strategy, contempt, multipv=multipv, root_moves=tuple(root_moves or ())
+    )
     if simulate is not None:
         _simulate(game, request, simulate, table, as_json)
         return
@@ -179,6 +187,10 @@ def _simulate(game_name: str, request: SearchRequest, workers: int, table_mb: fl
         f"simulated: {workers} workers, speed-up {simulation.speedup:.2f} over {simulation.sequential_time_s:.2f} s, "
         f"{simulation.model.node_rate / 1e6:.1f} M nodes/s a worker, latency {simulation.model.latency_s * 1e3:g} ms"
     )
+
+
+app.command()(analyse)
+app.command()(scale)
 
 
 @app.command()

@@ -27,6 +27,7 @@ _history = jit.specialise("search.history", _game, _flags)
 _repetition = jit.specialise("search.repetition", _game, _flags)
 _quiescence = jit.specialise("search.quiescence", _game, _flags)
 _rules = jit.specialise("search.selectivity", _game, _flags)
+_root_moves = jit.specialise("search.root_moves", _game, _flags)
 ask_estimate = jit.specialise("search.estimates", _game, _flags).ask_estimate
 
 moves, play, outcome, key_of = _game.moves, _game.play, _game.outcome, _game.key
@@ -53,6 +54,7 @@ may_cut_by_estimate, correct_estimate = _rules.may_cut_by_estimate, _rules.corre
 begin_verification, depth_below = _rules.begin_verification, _rules.depth_below
 may_be_singular, left_out, leave_out = _rules.may_be_singular, _rules.left_out, _rules.leave_out
 key_without = _rules.key_without
+keep_others, key_of_others = _root_moves.keep_others, _root_moves.key_of_others
 
 PRUNES = _flags.pruning != Pruning.NONE
 FAIL_HARD = _flags.pruning == Pruning.FAIL_HARD
@@ -217,6 +219,8 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
     last = moves(position, end)
     if STUCK and last == end:
         return final_score(position, stuck(position), ply, memory)
+    if ply == 0:
+        last = keep_others(end, last, memory)
     arrange_moves(position, table_move, ply, memory, end, last)
     best = -INFINITY
     best_move = NO_MOVE
@@ -308,7 +312,8 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
     Parameters
     ----------
     position, depth, ply, memory
-        As in `search_node`; `TASK_ALPHA` and `TASK_BETA` of the workspace hold the window.
+        As in `search_node`; `TASK_ALPHA` and `TASK_BETA` of the workspace hold the window. At
+        ply 0 the moves that it lists as left out are not searched.
 
     Returns
     -------
@@ -316,7 +321,8 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
         The score, by the contract of `search_node` for the window that the workspace then holds. It is void if
         `STATUS` is neither `RUNNING` nor changed by a narrowing that this function has dealt with.
     """
-    key = salted_key(position, key_of(position), memory)
+    key = key_of_others(salted_key(position, key_of(position), memory), memory)
+    write_int(memory + at.ROOT_KEY, as_int(key))
     result = outcome(position)
     if STUCK and result == DRAW and ply == 0 and depth > 0:
         # A draw that nobody claimed: who asks for a move wants one.

@@ -145,6 +145,8 @@ class Engine:
             position.moves,
             go.limits,
             contempt=self._contempt(is_second),
+            multipv=options.multipv,
+            root_moves=go.search_moves,
         )
         self._thinking = Thinking(session, request, go, go.clocks[is_second], options.move_overhead_ms / _MS, self._say)
 

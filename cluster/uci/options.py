@@ -8,9 +8,9 @@ from typing import Any
 
 from cluster.uci.commands import CommandError, SetOption
 from search.controls import MAX_WORKERS
+from search.limits import MAX_FIRST_MOVES
 
 _MOST_HASH_MB = 1 << 20
-_MOST_LINES = 256
 SIDES = ("Engine", "White", "Black")
 
 
@@ -70,7 +70,7 @@ class _Kind:
 _KINDS = {
     "Hash": _Kind("hash_mb", 1, _MOST_HASH_MB),
     "Threads": _Kind("workers", 1, MAX_WORKERS),
-    "MultiPV": _Kind("multipv", 1, _MOST_LINES),
+    "MultiPV": _Kind("multipv", 1, MAX_FIRST_MOVES),
     "Contempt": _Kind("contempt", -1000, 1000),
     "Contempt Side": _Kind("contempt_side", values=SIDES),
     "UCI_Chess960": _Kind("is_chess960"),

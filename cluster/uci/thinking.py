@@ -86,7 +86,7 @@ class Thinking:
         now_s = time.monotonic()
         self._clock_s = now_s
         if allotment != UNLIMITED:
-            choices = len(self._legal)
+            choices = len(set(self._request.root_moves) or self._legal)
             self._patience = Patience(allotment, choices > 1)
             self._timer = threading.Timer(allotment.hard_s, self.stop)
             self._timer.daemon = True
@@ -121,16 +121,16 @@ class Thinking:
 
     def _on_iteration(self, iteration: Iteration) -> None:
         self._nodes += iteration.statistics.nodes
-        texts = tuple(self._referee.line_texts(self._position, iteration.line))
-        self._tell(iteration.depth, iteration.statistics.selective_depth, iteration.score, texts)
+        for rank, line in enumerate(iteration.lines, 1):
+            texts = tuple(self._referee.line_texts(self._position, line.moves))
+            self._tell(iteration.depth, iteration.statistics.selective_depth, line.score, texts, rank)
         patience = self._patience
-        best = iteration.line[0] if iteration.line else None
-        is_over = patience is not None and patience.is_over(best, time.monotonic() - self._clock_s)
+        is_over = patience is not None and patience.is_over(iteration.line[0], time.monotonic() - self._clock_s)
         # A stop that came before the search began was forgotten by it: it ends here.
         if is_over or self._is_stopped.is_set():
             self._session.stop()
 
-    def _tell(self, depth: int, selective_depth: int, score: int, line: tuple[str, ...]) -> None:
+    def _tell(self, depth: int, selective_depth: int, score: int, line: tuple[str, ...], rank: int = 1) -> None:
         now_s = time.monotonic()
         if now_s - self._hashfull_s > _HASHFULL_S:
             self._hashfull, self._hashfull_s = self._session.executor.hashfull(), now_s
@@ -138,7 +138,7 @@ class Thinking:
             info_line(
                 depth=depth,
                 selective_depth=selective_depth,
-                rank=1,
+                rank=rank,
                 score=score,
                 nodes=self._nodes,
                 elapsed_s=now_s - self._started_s,
