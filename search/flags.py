@@ -49,6 +49,11 @@ class Flags(NamedTuple):
     singular_extension: bool = True
     """With extensions of checks: search the table's move deeper too where no other comes near it."""
 
+    sound_moves: bool = True
+    """Try no move that loses at once, where the game tells (see `search.foresight`); values stay as they are."""
+    enhanced_cutoff: bool = True
+    """Ask the table whether a child refutes the node, before any is searched."""
+
     @property
     def sees_repetition(self) -> bool:
         """Whether values depend on the path: never in a proof."""
