@@ -53,6 +53,8 @@ class Flags(NamedTuple):
     """Try no move that loses at once, where the game tells (see `search.foresight`); values stay as they are."""
     enhanced_cutoff: bool = True
     """Ask the table whether a child refutes the node, before any is searched."""
+    table_depth: int = 0
+    """Least depth of a node that the table is asked about: nearer to the horizon a search may cost less than that."""
 
     @property
     def sees_repetition(self) -> bool:

@@ -67,8 +67,9 @@ SEES_CHECKS, ESTIMATES, SINGULAR = _rules.SEES_CHECKS, _rules.ESTIMATES, _rules.
 
 BOUNDS_MATES = STUCK and not FAIL_HARD
 ENHANCED = _flags.enhanced_cutoff and TABLE and PRUNES and not FAIL_HARD and not EXTRA_TURNS and not REPEATS
-ENHANCED_DEPTH = 12
+ENHANCED_DEPTH = 16
 """From this depth on a refutation found in the table is worth a probe of each child."""
+TABLE_DEPTH = _flags.table_depth
 KEEPS_PATH = REPEATS or SEES_CHECKS
 SELECTIVE = PASSES or REDUCES or SKIPS
 LOOKS_AHEAD = _ordering.LOOKS_AHEAD
@@ -124,13 +125,23 @@ def ask_table(position: Any, child: Any, following: int, last: int, memory: int)
 
 
 @jit.helper
+def prefetch_children(position: Any, memory: int, begin: int, last: int) -> int:
+    """Ask for the buckets of all children of a node, whose moves have no ranks yet; returns 0."""
+    table, buckets = read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS)
+    for cursor in range(begin, last, WORD_BYTES):
+        child = play(position, read_int(cursor))
+        prefetch_bucket(table, buckets, salted_key(child, key_of(child), memory))
+    return 0
+
+
+@jit.helper
 def refuted_by_table(
     position: Any, depth: int, alpha: int, beta: int, ply: int, memory: int, begin: int, last: int
 ) -> int:
     """Return a score of at least beta that the table proves of a child, else -INFINITY (Plaat 1996)."""
     table, buckets = read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS)
     for cursor in range(begin, last, WORD_BYTES):
-        child = play(position, read_int(cursor))
+        child = play(position, read_int(cursor) & MOVE_MASK)
         entry = probe(table, buckets, salted_key(child, key_of(child), memory))
         if entry != MISS and is_decided(entry, depth - 1, -beta, -alpha, ply + 1) == 1:
             score = -from_table(entry_score(entry), ply + 1)
@@ -188,7 +199,7 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
     # Step 2. What the table knows: a score that decides this window, or at least the move to try first. Where a path
     # may end in a draw that the table does not see, the principal variation is searched all the same.
     table_move = NO_MOVE
-    entry = look_up(key, memory)
+    entry = look_up(key, memory) if depth >= TABLE_DEPTH else MISS
     if entry != MISS:
         table_move = entry_move(entry)
         if not (REPEATS and is_pv) and is_decided(entry, depth, alpha, beta, ply) == 1:
@@ -246,11 +257,13 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
     if STUCK and last == end:
         return final_score(position, stuck(position), ply, memory)
     if ENHANCED and depth >= ENHANCED_DEPTH:
+        prefetch_children(position, memory, end, last)
+    arrange_moves(position, table_move, ply, memory, end, last)
+    if ENHANCED and depth >= ENHANCED_DEPTH:
         refutation = refuted_by_table(position, depth, alpha, beta, ply, memory, end, last)
         if refutation >= beta:
             count(memory, at.CUTOFFS)
             return refutation
-    arrange_moves(position, table_move, ply, memory, end, last)
     best = -INFINITY
     best_move = NO_MOVE
     low = alpha
@@ -282,7 +295,8 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         else:
             # Step 8. The first move gets the full window, the others a null window, late ones a shallower search too;
             # if they beat it, the whole depth, and the rest of the window.
-            child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory) if TABLE else key
+            is_asked = TABLE and child_depth >= TABLE_DEPTH
+            child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory) if is_asked else key
             if KEEPS_PATH:
                 note_move(position, move, ply, memory)
             lower = low if PRUNES else OPEN_LOW
@@ -323,7 +337,8 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         return alpha
     if FAIL_HARD:
         best = max(alpha, min(best, beta))
-    remember(key, best, best_move, depth, alpha if PRUNES else OPEN_LOW, beta if PRUNES else OPEN_HIGH, ply, memory)
+    if depth >= TABLE_DEPTH:
+        remember(key, best, best_move, depth, alpha if PRUNES else OPEN_LOW, beta if PRUNES else OPEN_HIGH, ply, memory)
     return best
 
 
