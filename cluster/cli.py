@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from cluster.match.command import match
 from tt_store.errors import RootsplitError
 
 DEFAULT_TIME_S = 10.0
@@ -52,6 +53,10 @@ app = typer.Typer(
 
 GameArgument = Annotated[str, typer.Argument(help="A game's name (see `rootsplit games`) or the path of its .py file.")]
 PositionArgument = Annotated[str, typer.Argument(help="The game's own text; the usual start if left out.")]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(help="Run on Ray: local (a private one), auto or host:port; threads of this process if left out."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
 
@@ -121,14 +126,15 @@ def search(
     time: Annotated[float | None, typer.Option(help=f"Seconds; {DEFAULT_TIME_S:g} without any limit.")] = None,
     mate: Annotated[int | None, typer.Option(help="End once a win in so many moves is proved.")] = None,
     workers: Annotated[int | None, typer.Option(help="Number of workers; all cores that there are by default.")] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(help="Run on Ray: local (a private one), auto or host:port; threads of this process if left out."),
-    ] = None,
+    address: AddressOption = None,
     table: Annotated[float, typer.Option(help="Size of each machine's table in MB.")] = DEFAULT_TABLE_MB,
     strategy: Annotated[str | None, typer.Option(help="dynamic, root or single; dynamic for several workers.")] = None,
     simulate: Annotated[
         int | None, typer.Option(metavar="WORKERS", help="Search in virtual time on a simulated cluster of so many.")
+    ] = None,
+    multipv: Annotated[int, typer.Option(metavar="K", help="The best K lines, each with another first move.")] = 1,
+    root_moves: Annotated[
+        list[str] | None, typer.Option(help="A first move to be searched, and no other; may be repeated.")
     ] = None,
     contempt: Annotated[int, typer.Option(help="What a draw costs the side to move, in the game's units.")] = 0,
     as_json: JsonOption = False,
@@ -141,7 +147,9 @@ def search(
     if time is None and depth is None and nodes is None and mate is None:
         time = DEFAULT_TIME_S
     limits = Limits(depth=depth, nodes=nodes, time_s=time, mate=mate)
-    request = SearchRequest(position, tuple(moves or ()), limits, strategy, contempt)
+    request = SearchRequest(
+        position, tuple(moves or ()), limits, strategy, contempt, multipv=multipv, root_moves=tuple(root_moves or ())
+    )
     if simulate is not None:
         _simulate(game, request, simulate, table, as_json)
         return
@@ -184,11 +192,13 @@ def perft(
     game: GameArgument,
     words: Annotated[list[str], typer.Argument(metavar="[POSITION] DEPTH", help="Position (optional) and plies.")],
     divide: Annotated[bool, typer.Option(help="Count each first move by itself.")] = False,
+    workers: Annotated[int, typer.Option(help="Threads; each counts some of the first moves.", min=1)] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Count the lines of DEPTH plies: the check of a move generator."""
     from time import perf_counter
 
+    from cluster import shared_perft
     from search.limits import MAX_DEPTH
     from search.perft import LeafCounter
     from search.rules import load_game
@@ -203,12 +213,10 @@ def perft(
     start = rules.parse(position_text)
     counter = LeafCounter(rules)
     started = perf_counter()
-    if divide and depth > 0:
-        rows = [(rules.move_text(start, move), count) for move, count in counter.divide(start, depth)]
-        leaves = sum(count for _, count in rows)
-    else:
-        rows, leaves = [], counter.count(start, depth)
+    shares = shared_perft.divide(rules, start, depth, workers) if depth and (divide or workers > 1) else None
+    leaves = counter.count(start, depth) if shares is None else sum(shares.values())
     time_s = perf_counter() - started
+    rows = [(rules.move_text(start, move), count) for move, count in (shares or {}).items()] if divide else []
     if as_json:
         result = {"game": rules.label, "position": position_text, "depth": depth, "leaves": leaves, "time_s": time_s}
         _print_json(result | ({"divide": dict(rows)} if divide else {}))
@@ -216,6 +224,27 @@ def perft(
     for move, count in rows:
         print(f"{move}: {count}")
     print(f"{leaves} lines of {depth} plies in {time_s:.3f} s ({leaves / max(time_s, 1e-9) / 1e6:.1f} M/s)")
+
+
+@app.command()
+def uci(
+    game: Annotated[str, typer.Option(help="A game's name or the path of its .py file.")] = "chess",
+    workers: Annotated[
+        int | None, typer.Option(help="Default of the option Threads; all cores that there are.")
+    ] = None,
+    address: AddressOption = None,
+    table: Annotated[int, typer.Option(help="Default of the option Hash, in MB.")] = int(DEFAULT_TABLE_MB),
+) -> None:
+    """Be an engine for graphical interfaces: speak UCI on standard input and output."""
+    from cluster.session import cores
+    from cluster.uci.engine import Engine
+    from cluster.uci.options import Options
+
+    options = Options(hash_mb=table, workers=cores() if workers is None else workers)
+    Engine(game, options, address, lambda line: print(line, flush=True)).run(sys.stdin)
+
+
+app.command()(match)
 
 
 @app.command()

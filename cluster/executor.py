@@ -121,6 +121,7 @@ def run_task(searcher: Searcher, task: Task) -> TaskResult:
         contempt=task.contempt,
         salt=task.salt,
         history=task.history,
+        left_out=task.left_out,
     )
     outcome = searcher.run(job)
     return TaskResult(

@@ -12,14 +12,15 @@ from typing import Any
 from cluster.coordinator import Coordinator, Epochs
 from cluster.executor import Executor, ThreadExecutor
 from cluster.position_rules import PositionRules, words_of
-from cluster.report import SearchReport
+from cluster.report import RankedLine, SearchReport
 from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
 from cluster.strategies import DYNAMIC, SINGLE, STRATEGIES
 from search.controls import MAX_WORKERS
-from search.driver import DEFAULT_TABLE_MB, Iteration, SearchResult, deepen
+from search.driver import DEFAULT_TABLE_MB, Iteration, deepen
 from search.flags import FULL_WIDTH, Flags
-from search.limits import Limits, stopped_after
+from search.game_record import GameRecord
+from search.limits import MAX_FIRST_MOVES, Limits, stopped_after
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
 from tt_store.segment import Segment
@@ -40,6 +41,10 @@ class SearchRequest:
     """What a draw costs the side to move, in the game's units."""
     settings: SplitSettings = SplitSettings()
     """The numbers of the dynamic strategy."""
+    multipv: int = 1
+    """How many lines with different first moves are wanted, 1..`MAX_FIRST_MOVES`; fewer where there are fewer moves."""
+    root_moves: tuple[str, ...] = ()
+    """The first moves that are searched, each once however often it is named; empty for all."""
 
 
 def open_session(
@@ -72,7 +77,8 @@ def open_session(
     Raises
     ------
     RootsplitError
-        If the game, the position, the strategy, the table's size, the number of workers or the address are wrong.
+        If the game, the position, the strategy, the number of lines, the first moves, the table's size, the number of
+        workers or the address are wrong.
     """
     game = checked_game(game_name, request, workers, table_mb, notice)
     if request.limits.mate is not None and game.is_selective and flags == Flags():
@@ -84,9 +90,21 @@ def open_session(
     return Session(game, RayExecutor(game, workers, table_mb, address, flags=flags, notice=notice), table_mb)
 
 
-def _check_strategy(request: SearchRequest) -> None:
+def _check_options(request: SearchRequest) -> None:
     if request.strategy is not None and request.strategy not in STRATEGIES:
         raise RulesError(f"unknown strategy {request.strategy!r}: there are {', '.join(sorted(STRATEGIES))}")
+    if not 1 <= request.multipv <= MAX_FIRST_MOVES:
+        raise RulesError(f"multipv must be from 1 to {MAX_FIRST_MOVES} lines, not {request.multipv}")
+
+
+def _first_moves(referee: Referee, position: Any, texts: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the first moves that are given as text, each once."""
+    legal = referee.legal_moves(position)
+    moves = {referee.game.parse_move(position, text): text for text in texts}
+    for move, text in moves.items():
+        if move not in legal:
+            raise RulesError(f"the root move {text} is not legal in this position")
+    return tuple(moves)
 
 
 def checked_game(
@@ -102,7 +120,7 @@ def checked_game(
     game = load_game(game_name)
     if workers is not None and not 1 <= workers <= MAX_WORKERS:
         raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")
-    _check_strategy(request)
+    _check_options(request)
     Segment.private(table_mb).close()
     referee = Referee(game, notice)
     position = referee.play_texts(game.parse(request.position), request.moves)
@@ -110,6 +128,7 @@ def checked_game(
     if facts.is_over:
         score = game.score_text(position, facts.outcome, True)
         raise RulesError(f"the game is over in this position (score {score} for the side to move): nothing to search")
+    _first_moves(referee, position, request.root_moves)
     return game
 
 
@@ -138,6 +157,7 @@ class Session:
     ) -> None:
         self.game = game
         self.referee = Referee(game, notice)
+        self._record = GameRecord(self.referee)
         self.executor = executor
         self._table_mb = table_mb
         self._epochs = Epochs(executor)
@@ -160,7 +180,7 @@ class Session:
         RulesError
             If its text or a move is wrong.
         """
-        return self.referee.play_texts(self.game.parse(request.position), request.moves)
+        return self._record.place(request.position, request.moves).position
 
     def search(
         self, request: SearchRequest, on_iteration: Callable[[Iteration], None] = lambda _iteration: None
@@ -170,13 +190,14 @@ class Session:
         Raises
         ------
         RulesError
-            If the request's position, moves or strategy are wrong.
+            If the request's position, moves or options are wrong.
         RunFailedError
             If no worker is left.
         """
-        _check_strategy(request)
+        _check_options(request)
         root = self._root(request)
         position = self.game.position(root.position)
+        first_moves = _first_moves(self.referee, position, request.root_moves)
         workers = self.executor.workers()
         strategy = request.strategy or (DYNAMIC if len(workers) > 1 else SINGLE)
         root_search = Coordinator(
@@ -193,6 +214,7 @@ class Session:
                 result = deepen(
                     root_search, self.referee, position, request.limits, on_iteration, self.executor.now_s,
                     is_selective=self.game.is_selective and self.executor.flags.is_selective,
+                    multipv=request.multipv, root_moves=first_moves,
                 )  # fmt: skip
         except KeyboardInterrupt:
             # Not drained: the interrupt may have come between two steps of the books, and what still runs is stale.
@@ -203,7 +225,8 @@ class Session:
             request_text=request.position,
             moves=request.moves,
             result=result,
-            line_texts=self._line_texts(result),
+            multipv=request.multipv,
+            iteration_lines=tuple(self._ranked_lines(position, iteration) for iteration in result.iterations),
             workers=len(workers),
             machines=len({info.machine for info in workers}),
             table_mb=self._table_mb,
@@ -228,8 +251,7 @@ class Session:
             lambda key: self.executor.known_move(key ^ salt),
             self.executor.flags.sees_repetition,
         )
-        start = self.game.parse(request.position)
-        position, history = self.referee.follow(start, (), self.referee.line_of(start, request.moves))
+        position, history = self._record.place(request.position, request.moves)
         key = self.referee.facts(position).table_key
         is_selective = self.game.is_selective and self.executor.flags.is_selective
         depth_change = self._depth_change if is_selective else None
@@ -259,5 +281,10 @@ class Session:
         extension, reduction = self.referee.depth_change(rank, number, depth, gives_check)
         return extension if flags.check_extension else 0, reduction if flags.late_reduction else 0
 
-    def _line_texts(self, result: SearchResult) -> tuple[tuple[str, ...], ...]:
-        return tuple(tuple(self.referee.line_texts(result.position, item.line)) for item in result.iterations)
+    def _ranked_lines(self, position: Any, iteration: Iteration) -> tuple[RankedLine, ...]:
+        lines = []
+        for rank, line in enumerate(iteration.lines, 1):
+            texts = tuple(self.referee.line_texts(position, line.moves))
+            score_text = self.game.score_text(position, line.score, line.is_solved)
+            lines.append(RankedLine(rank, texts[0], line.score, score_text, iteration.depth, texts, line.is_solved))
+        return tuple(lines)

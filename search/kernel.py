@@ -28,6 +28,7 @@ _repetition = jit.specialise("search.repetition", _game, _flags)
 _quiescence = jit.specialise("search.quiescence", _game, _flags)
 _foresight = jit.specialise("search.foresight", _game, _flags)
 _rules = jit.specialise("search.selectivity", _game, _flags)
+_root_moves = jit.specialise("search.root_moves", _game, _flags)
 
 moves, play, outcome, key_of = _game.moves, _game.play, _game.outcome, _game.key
 side_to_move, stuck, pass_turn = _game.side_to_move, _game.stuck, _game.pass_turn
@@ -54,6 +55,8 @@ may_cut_by_estimate, correct_estimate = _rules.may_cut_by_estimate, _rules.corre
 begin_verification, depth_below = _rules.begin_verification, _rules.depth_below
 may_be_singular, left_out, leave_out = _rules.may_be_singular, _rules.left_out, _rules.leave_out
 key_without = _rules.key_without
+keep_others, key_of_others = _root_moves.keep_others, _root_moves.key_of_others
+has_all_moves: Callable[..., int] = _root_moves.has_all_moves
 
 PRUNES = _flags.pruning != Pruning.NONE
 FAIL_HARD = _flags.pruning == Pruning.FAIL_HARD
@@ -186,7 +189,8 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
     is_pv = beta - alpha > 1
     end = memory + at.MOVES + ply * MOVE_ROW_BYTES
     last = end
-    if SOUND and depth > 1:
+    is_sound = SOUND and depth > 1 and (ply > 0 or has_all_moves(memory) == 1)
+    if is_sound:
         # The opponent may win next whatever is played; otherwise nobody wins with the next move.
         last = sound_moves(position, end)
         if last == end:
@@ -252,10 +256,12 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         depth -= 1
 
     # Step 5. Generate the moves; the table's comes first, the others by rank or as generated.
-    if not SOUND or depth <= 1:
+    if not is_sound:
         last = moves(position, end)
     if STUCK and last == end:
         return final_score(position, stuck(position), ply, memory)
+    if ply == 0:
+        last = keep_others(end, last, memory)
     if ENHANCED and depth >= ENHANCED_DEPTH:
         prefetch_children(position, memory, end, last)
     arrange_moves(position, table_move, ply, memory, end, last)
@@ -289,7 +295,13 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
 
         # Step 7. A finished game and the horizon are scored on the spot: half of all nodes.
         is_same_side = EXTRA_TURNS and side_to_move(child) == side_to_move(position)
-        if result != ONGOING or (not QUIESCES and child_depth <= 0) or ply >= MAX_PLY - 2:
+        reply_wins = 0
+        if SOUND and not is_sound and depth > 1 and result == ONGOING:
+            # Some first moves are left out: the others may be no sound ones.
+            reply_wins = win_at_once(child, ply + 1, memory)
+        if reply_wins != 0:
+            score = -reply_wins
+        elif result != ONGOING or (not QUIESCES and child_depth <= 0) or ply >= MAX_PLY - 2:
             score = leaf_score(child, result, ply + 1, memory)
             score = score if is_same_side else -score
         else:
@@ -349,7 +361,8 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
     Parameters
     ----------
     position, depth, ply, memory
-        As in `search_node`; `TASK_ALPHA` and `TASK_BETA` of the workspace hold the window.
+        As in `search_node`; `TASK_ALPHA` and `TASK_BETA` of the workspace hold the window. At
+        ply 0 the moves that it lists as left out are not searched.
 
     Returns
     -------
@@ -357,12 +370,13 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
         The score, by the contract of `search_node` for the window that the workspace then holds. It is void if
         `STATUS` is neither `RUNNING` nor changed by a narrowing that this function has dealt with.
     """
-    key = salted_key(position, key_of(position), memory)
+    key = key_of_others(salted_key(position, key_of(position), memory), memory)
+    write_int(memory + at.ROOT_KEY, as_int(key))
     result = outcome(position)
     if result != ONGOING or (depth <= 0 and not QUIESCES):
         write_int(memory + at.STATUS, at.RUNNING)
         return leaf_score(position, result, ply, memory)
-    if SOUND and depth > 0:
+    if SOUND and depth > 0 and (ply > 0 or has_all_moves(memory) == 1):
         score = win_at_once(position, ply, memory)
         if score != 0:
             write_int(memory + at.STATUS, at.RUNNING)

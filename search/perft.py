@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,6 @@ class LeafCounter:
     def count(self, position: Any, depth: int) -> int:
         """Return the number of lines of exactly `depth` plies, 0..`MAX_DEPTH`; a game that ends earlier counts none."""
         return int(self._leaves.count_leaves(position, depth, self._memory.ctypes.data))
-
-    def divide(self, position: Any, depth: int) -> Iterator[tuple[int, int]]:
-        """Yield each legal move and the lines of `depth` plies that begin with it; depth is 1 or more."""
-        for move in self.referee.legal_moves(position):
-            yield move, self.count(self.referee.play(position, move), depth - 1)
 
 
 def perft(game: Game, position: Any, depth: int) -> int:

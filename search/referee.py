@@ -127,8 +127,8 @@ class Referee:
         """
         return self.follow(position, (), self.line_of(position, texts))[0]
 
-    def line_of(self, position: Any, texts: Iterable[str]) -> tuple[int, ...]:
-        """Return the legal line that is given as text.
+    def line_of(self, position: Any, texts: Iterable[str], first_number: int = 1) -> tuple[int, ...]:
+        """Return the legal line that is given as text; errors count its moves from a first number.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class Referee:
             If one of the moves is no move, or not legal where it is played.
         """
         line = []
-        for number, text in enumerate(texts, 1):
+        for number, text in enumerate(texts, first_number):
             move = self.game.parse_move(position, text)
             if move not in self.legal_moves(position):
                 raise RulesError(f"move {number}, {text}, is not legal there")

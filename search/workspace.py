@@ -2,9 +2,9 @@
 
 An array owned by Numba costs 10-12 ns a node in reference counts; kernels therefore get the address of this block::
 
-    +----------+---------+---------+------+---------------------+-----------+-----------------+
-    | counters | killers | lengths | path | lines (triangular)  | move stack| history         |
-    +----------+---------+---------+------+---------------------+-----------+-----------------+
+    +----------+---------+---------+------+---------------------+-----------+----------+---------+
+    | counters | killers | lengths | path | lines (triangular)  | move stack| left out | history |
+    +----------+---------+---------+------+---------------------+-----------+----------+---------+
 
 All fields are 64-bit words. One thread at a time uses a workspace. What belongs to a ply of the path is found by the
 ply; the words before the root's are those of the game before it, or say that nothing is known.
@@ -64,6 +64,12 @@ EXCLUDED_PLY = 31 * WORD_BYTES
 EXCLUDED_MOVE = 32 * WORD_BYTES
 """At this ply this move is left out: while the search asks how good the others are. `NO_MOVE` if none is."""
 
+LEFT_OUT_MOVES = 33 * WORD_BYTES
+"""How many first moves the whole task leaves out; see `left_out_offset`."""
+
+ROOT_KEY = 34 * WORD_BYTES
+"""The key under which the table holds the task's root."""
+
 KILLERS = _HEADER_WORDS * WORD_BYTES
 KILLERS_A_PLY = 2
 LENGTHS = KILLERS + MAX_PLY * KILLERS_A_PLY * WORD_BYTES
@@ -94,9 +100,14 @@ UNKNOWN = -INFINITY
 
 def workspace_words(max_moves: int, history_words: int) -> int:
     """Return the size of a workspace in words, for a game's branching and what it learns about moves."""
-    return MOVES // WORD_BYTES + MAX_PLY * max_moves + history_words
+    return history_offset(max_moves) // WORD_BYTES + history_words
+
+
+def left_out_offset(max_moves: int) -> int:
+    """Return the byte offset of the first moves that a task leaves out, in a row behind the move stack."""
+    return MOVES + MAX_PLY * max_moves * WORD_BYTES
 
 
 def history_offset(max_moves: int) -> int:
-    """Return the byte offset of the history table, behind the move stack."""
-    return MOVES + MAX_PLY * max_moves * WORD_BYTES
+    """Return the byte offset of the history table, behind the moves that are left out."""
+    return left_out_offset(max_moves) + max_moves * WORD_BYTES

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.bench_chess_perft import measure, together
 from conftest import silent
 
+from cluster.shared_perft import divide
 from search.perft import LeafCounter
 from search.rules import load_game
 
@@ -48,9 +49,17 @@ def test_known_positions(fen: str) -> None:
     assert counts(fen, range(1, len(KNOWN[fen]) + 1)) == KNOWN[fen]
 
 
+@pytest.mark.parametrize("fen", KNOWN)
+def test_two_threads_count_the_same(fen: str) -> None:
+    game = load_game("chess")
+    depth = len(KNOWN[fen]) - 1
+    assert sum(divide(game, game.parse(fen), depth, 2, silent).values()) == KNOWN[fen][depth - 1]
+
+
 def test_each_first_move_has_its_share() -> None:
-    start = counter().referee.game.parse("")
-    shares = {counter().referee.game.move_text(start, move): count for move, count in counter().divide(start, 4)}
+    game = load_game("chess")
+    start = game.parse("")
+    shares = {game.move_text(start, move): count for move, count in divide(game, start, 4, 1, silent).items()}
     assert sum(shares.values()) == KNOWN["startpos"][3]
     assert (shares["e2e4"], shares["a2a3"], shares["g1h3"]) == (13_160, 8_457, 8_881)
 

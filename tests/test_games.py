@@ -11,10 +11,12 @@ from typing import Any, NamedTuple, get_type_hints
 import numpy as np
 import oracle
 import pytest
+from conftest import silent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
+from cluster.shared_perft import divide
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags, Pruning
 from search.games.chess.board import BLACK_TO_MOVE
@@ -253,7 +255,7 @@ def test_perft(name: str) -> None:
     start = counter.referee.game.parse("")
     counts = tuple(counter.count(start, depth + 1) for depth in range(len(PERFT[name])))
     assert counts == PERFT[name]
-    assert sum(leaves for _move, leaves in counter.divide(start, 4)) == PERFT[name][3]
+    assert sum(divide(counter.referee.game, start, 4, 2, silent).values()) == PERFT[name][3]
 
 
 def test_perft_of_kalah_equals_the_plain_rules() -> None:

@@ -155,19 +155,22 @@ def _assemble(board: Board, marks: list[int], state: int) -> Position:
     )
 
 
+def man_at(position: Position, square: int) -> Man | None:
+    """Return the man on an absolute square, if there is one."""
+    is_white = not position.state & BLACK_TO_MOVE
+    index = square if is_white else square ^ TURN_SQUARE
+    own, *kinds = (int(field) >> index & 1 for field in position[:6])
+    if not any(kinds):
+        return None
+    pawn, knight, diagonal, straight, king = kinds
+    kind = PAWN * pawn + KNIGHT * knight + BISHOP * diagonal + ROOK * straight + KING * king
+    return Man(kind, bool(own) == is_white)
+
+
 def board_of(position: Position) -> Board:
     """Return the board of a position, by absolute squares."""
-    is_white = not position.state & BLACK_TO_MOVE
-    turn = 0 if is_white else TURN_SQUARE
-    boards = [int(field) for field in position[:6]]
-    board: Board = {}
-    for square in range(64):
-        own, *kinds = (field >> square & 1 for field in boards)
-        if any(kinds):
-            pawn, knight, diagonal, straight, king = kinds
-            kind = PAWN * pawn + KNIGHT * knight + BISHOP * diagonal + ROOK * straight + KING * king
-            board[square ^ turn] = Man(kind, bool(own) == is_white)
-    return board
+    men = {square: man_at(position, square) for square in range(64)}
+    return {square: man for square, man in men.items() if man is not None}
 
 
 def marks_of(position: Position) -> list[int]:
