@@ -1,4 +1,4 @@
-"""What two plies decide, where a game tells sound moves from the others: nodes whose every move loses are never searched.
+"""What two plies decide, where a game tells sound moves from the others: no move that loses at once is searched.
 
 Instantiated together with the kernel. A value is that of a search of full width to the same depth: moves are left out
 only where the reply that wins lies within the horizon.

@@ -30,8 +30,9 @@ Optional names::
     exchange_at_least(position, move, threshold)  @helper, 1 or 0: whether the exchange that a move begins wins so much
     pass_turn(position)         @inlined: the position after a null move, which only the search plays, with `has_pieces`
     has_pieces(position)        @helper, 1 or 0: whether to be on the move is hardly ever a burden
-    sound_moves(position, end)  @helper: push the legal moves after which the opponent cannot win with the next one; it is
-                                asked only where the side to move cannot do so itself, and only by the search
+    sound_moves(position, end)  @helper: push the legal moves after which the opponent cannot win with the next one; only
+                                the search asks, and only where the side to move cannot win with its next move either
+    SOLVE_TABLE_DEPTH           when solving, a node of less depth is cheaper to search than to look up in the table
     plies_left(position)        plain: no game from here lasts longer; the search then knows when it is complete
     score_text(position, score, is_solved)  plain: a score in its users' convention
     mirror(position)            plain: a symmetric position of equal value, for tests
@@ -179,6 +180,8 @@ class Game:
     """Does nothing by default."""
     sound_moves: MovesRule
     """None by default."""
+    solve_table_depth: int
+    """0 by default: all nodes are looked up in the table."""
 
     def has(self, *rules: str) -> bool:
         """Tell whether the game defines all of these optional rules."""
@@ -333,6 +336,7 @@ def load_game(name: str) -> Game:
         exchange_at_least=getattr(module, "exchange_at_least", _even_exchange),
         pass_turn=getattr(module, "pass_turn", _same_position),
         sound_moves=getattr(module, "sound_moves", _no_moves),
+        solve_table_depth=int(getattr(module, "SOLVE_TABLE_DEPTH", 0)),
     )
 
 
