@@ -30,8 +30,8 @@ Optional names::
     exchange_at_least(position, move, threshold)  @helper, 1 or 0: whether the exchange that a move begins wins so much
     pass_turn(position)         @inlined: the position after a null move, which only the search plays, with `has_pieces`
     has_pieces(position)        @helper, 1 or 0: whether to be on the move is hardly ever a burden
-    sound_moves(position, end)  @helper: push the legal moves after which the opponent cannot win with the next one; only
-                                the search asks, and only where the side to move cannot win with its next move either
+    sound_moves(position, end)  @helper: push the legal moves after which the opponent cannot win with the next one.
+                                Only the search asks, where the side to move cannot win with its next move either
     SOLVE_TABLE_DEPTH           when solving, a node of less depth is cheaper to search than to look up in the table
     plies_left(position)        plain: no game from here lasts longer; the search then knows when it is complete
     score_text(position, score, is_solved)  plain: a score in its users' convention

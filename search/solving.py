@@ -161,7 +161,7 @@ def solve(
     if line_window is not None:
         result = root_search(depth, line_window, left_out)
         total = total.merged(result.statistics)
-        # Stopped here, the value stands all the same.
+        # Stopped here, the value stands all the same, but not which move has it.
         moves = result.line or any_line
     line = RootLine(bracket.score, moves, True)
     iteration = Iteration(depth, (line,), total, clock() - started, windows)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import silent
+from numba import njit
 
 from cluster.executor import ThreadExecutor
 from cluster.report import SearchReport
@@ -92,6 +93,8 @@ def test_first_lines_of_the_late_positions(session: Session, data_file: Callable
         assert len(played) == len(report.result.line)
         distance = mate_distance(report.result.score)
         assert distance is None or len(played) == abs(distance)
+        after = solved(session, columns + str(played[0])) if distance != 1 and len(columns) < 41 else report
+        assert after is report or after.result.score == -report.result.score + np.sign(report.result.score), columns
 
 
 def test_win_draw_and_loss_are_a_cheaper_question(session: Session, data_file: Callable[[str], Path]) -> None:
@@ -162,12 +165,14 @@ def wins_at_once(referee: Referee, position: object) -> bool:
 def test_sound_moves_are_those_that_do_not_lose_at_once(small: Game) -> None:
     referee, rng = Referee(small, silent), random.Random(3)
     room = np.zeros(small.max_moves + 1, np.int64)
+    rule = small.sound_moves
+    list_sound = njit(lambda position, end: rule(position, end))
     sizes = set()
     while len(sizes) < 5:
         position = small.parse(random_columns(small, referee, rng, rng.randrange(4, 17)))
         if wins_at_once(referee, position):
             continue
-        end = small.module.sound_moves(position, room.ctypes.data)
+        end = list_sound(position, room.ctypes.data)
         listed = {int(move) for move in room[: (end - room.ctypes.data) // WORD_BYTES]}
         legal = referee.legal_moves(position)
         assert listed == {move for move in legal if not wins_at_once(referee, referee.play(position, move))}
