@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from cluster.batch.command import analyse
 from cluster.match.command import match
+from cluster.scaling.command import scale
 from tt_store.errors import RootsplitError
 
 DEFAULT_TIME_S = 10.0
@@ -180,7 +182,6 @@ def search(
         open_session(game, request, workers, table, address) as session,
         SearchProgress(len(session.executor.workers()), time) as progress,
     ):
-        _end_like_ctrl_c()  # Ray has set a handler of its own meanwhile.
         report = session.search(request, progress.on_iteration)
     if as_json:
         _print_json(report.as_json())
@@ -208,6 +209,10 @@ def _simulate(game_name: str, request: SearchRequest, workers: int, table_mb: fl
         f"simulated: {workers} workers, speed-up {simulation.speedup:.2f} over {simulation.sequential_time_s:.2f} s, "
         f"{simulation.model.node_rate / 1e6:.1f} M nodes/s a worker, latency {simulation.model.latency_s * 1e3:g} ms"
     )
+
+
+app.command()(analyse)
+app.command()(scale)
 
 
 @app.command()

@@ -62,7 +62,7 @@ class SearchProgress:
         rate = self._nodes / max(iteration.time_s, 1e-9)
         self._progress.update(
             self._task,
-            description=f"{self._workers} workers, depth {iteration.depth + 1}, {_short(rate)} nodes/s",
+            description=f"{self._workers} workers, depth {iteration.depth + 1}, {short(rate)} nodes/s",
         )
 
 
@@ -77,7 +77,7 @@ def print_report(report: SearchReport) -> None:
             # Nodes and time are the iteration's: they stand once.
             depth, nodes, seconds = "", "", ""
             if line.rank == 1:
-                nodes, seconds = _short(iteration.statistics.nodes), f"{iteration.time_s:.2f}"
+                nodes, seconds = short(iteration.statistics.nodes), f"{iteration.time_s:.2f}"
                 depth = str(iteration.depth)
             rank = f" {line.rank:4}" * has_ranks
             moves = " ".join(line.principal_variation)
@@ -87,14 +87,14 @@ def print_report(report: SearchReport) -> None:
     solved = ", solved" if result.is_solved else ""
     print(f"best move {report.best_move}, score {report.score_text()}{solved}", file=out)
     print(
-        f"{_short(result.statistics.nodes)} nodes in {result.time_s:.2f} s, {_short(report.nodes_per_s)} nodes/s, "
+        f"{short(result.statistics.nodes)} nodes in {result.time_s:.2f} s, {short(report.nodes_per_s)} nodes/s, "
         f"{report.workers} workers on {report.machines} machine(s), strategy {report.strategy}, "
         f"table {report.table_mb:g} MB, idle {report.overheads.idle:.0%}",
         file=out,
     )
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
     """Return a count with a unit: 1234567 as 1.2 M."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if number >= size:

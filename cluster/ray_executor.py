@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import logging
 import os
 import re
+import signal
 import socket
+import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -66,6 +69,14 @@ _USER_ERRORS: dict[str, type[RootsplitError]] = {"TableError": TableError, "Rule
 """What a user may have caused, by the name in which it comes from an actor's start."""
 
 
+class _Call(NamedTuple):
+    """A call that a worker has not answered."""
+
+    task_ids: tuple[int, ...]
+    events: Callable[[int, bytes], list[Event]]
+    """What becomes of its answer."""
+
+
 @dataclass
 class _Machine:
     """One Ray node with its agent."""
@@ -86,7 +97,9 @@ class _Member:
     slot: int
     actor: Any
     respawns: int = 0
-    calls: dict[Any, tuple[int, ...]] = field(default_factory=dict)
+    calls: dict[Any, _Call] = field(default_factory=dict)
+    ready: Any = None
+    """The call that tells its process's id."""
 
 
 class RayExecutor:
@@ -104,6 +117,8 @@ class RayExecutor:
         ``local`` for a private Ray on this machine, ``auto`` or ``host:port`` for a cluster that runs.
     flags, notice
         As for `Searcher`.
+    own_table_mb
+        Size of a table of each worker's own, which is emptied before each position of a batch; 0 for the machine's.
 
     Raises
     ------
@@ -128,7 +143,9 @@ class RayExecutor:
         *,
         flags: Flags = Flags(),
         notice: Callable[[str], None] = print_notice,
+        own_table_mb: float = 0.0,
     ) -> None:
+        self._own_table_mb = own_table_mb
         self._game_name = str(Path(game.name).resolve()) if game.name.endswith(".py") else game.name
         self.flags, self._flags = flags, tuple(int(flag) for flag in flags)
         self.numbers = Numbers()
@@ -148,7 +165,8 @@ class RayExecutor:
         if self._is_private:
             _check_room(table_mb)
             _compile_here(game, flags, notice)
-        _connect(address, workers)
+        with _own_handler():
+            _connect(address, workers)
         try:
             self._start(workers)
         except BaseException:
@@ -173,14 +191,55 @@ class RayExecutor:
         """Advance the generation of every machine's table."""
         self._ask_agents(lambda agent: agent.begin_search.remote())
 
+    def forget(self) -> None:
+        """Have the agents empty their tables, and the workers forget their history."""
+        self._ask_agents(lambda agent: agent.forget.remote())
+        _get([member.actor.forget.remote() for member in self._members.values()], "a worker")
+
     def submit(self, worker: int, tasks: Sequence[Task]) -> None:
         """Send tasks to a worker as one call."""
-        member = self._members[worker]
-        call = member.actor.run.remote(pack_tasks(tasks))
         task_ids = tuple(task.task_id for task in tasks)
-        member.calls[call] = task_ids
-        self._calls[call] = worker
+        self.send(worker, "run", pack_tasks(tasks), task_ids, _result_events)
         self._worker_of.update(dict.fromkeys(task_ids, worker))
+
+    def send(
+        self, worker: int, method: str, message: bytes, ids: tuple[int, ...], events: Callable[[int, bytes], list[Any]]
+    ) -> None:
+        """Call a method of a worker.
+
+        Parameters
+        ----------
+        worker
+            Whose.
+        method, message
+            Its name, and what it gets.
+        ids
+            What the event of its loss is to name.
+        events
+            Makes events of worker and answer, for `poll` to return.
+        """
+        member = self._members[worker]
+        call = getattr(member.actor, method).remote(message)
+        member.calls[call] = _Call(ids, events)
+        self._calls[call] = worker
+
+    def replace(self, worker: int) -> list[Event]:
+        """End a worker that does not answer, and start another in its place; returns the events of both."""
+        member = self._members[worker]
+        ray.kill(member.actor)
+        if member.ready is not None and ray.wait([member.ready], timeout=0)[0]:
+            # A process that is stopped does not do what Ray asks of it, and keeps its CPU from its replacement.
+            member.machine.agent.end_worker.remote(ray.get(member.ready, timeout=_ANSWER_S))
+        return self._lose(member, (), RunFailedError("it did not let its position go"))
+
+    def is_started(self, worker: int) -> bool:
+        """Tell whether a worker's start has ended, well or not."""
+        member = self._members.get(worker)
+        return member is not None and bool(ray.wait([member.ready], timeout=0)[0])
+
+    def renew(self, worker: int) -> None:
+        """Give a worker that has done its work all its replacements back."""
+        self._members[worker].respawns = 0
 
     def poll(self, timeout_s: float) -> list[Event]:
         """Wait for calls that have been answered, or whose worker has died."""
@@ -188,9 +247,11 @@ class RayExecutor:
         if not self._calls:
             time.sleep(min(timeout_s, 0.01))
             return []
-        ready, _ = ray.wait(list(self._calls), num_returns=1, timeout=max(timeout_s, 0.0))
-        if ready and len(self._calls) > 1:
-            ready, _ = ray.wait(list(self._calls), num_returns=len(self._calls), timeout=0)
+        # Another thread may submit meanwhile: its calls are waited for by the next poll.
+        calls = list(self._calls)
+        ready, _ = ray.wait(calls, num_returns=1, timeout=max(timeout_s, 0.0))
+        if ready and len(calls) > 1:
+            ready, _ = ray.wait(calls, num_returns=len(calls), timeout=0)
         events: list[Event] = []
         for call in ready:
             events.extend(self._answer(call))
@@ -261,12 +322,16 @@ class RayExecutor:
         for number, (machine, slot) in enumerate(seats[:wanted]):
             info = WorkerInfo(machine.node_id[:8], number)
             members.append(_Member(info, machine, slot % MAX_WORKERS, self._spawn(machine, slot)))
-        _get([member.actor.ready.remote() for member in members], "a worker")
+        for member in members:
+            member.ready = member.actor.ready.remote()
+        _get([member.ready for member in members], "a worker")
         self._members = {member.info.worker: member for member in members}
 
     def _spawn(self, machine: _Machine, slot: int) -> Any:
         strategy = NodeAffinitySchedulingStrategy(machine.node_id, soft=False)
-        return _WORKER.options(scheduling_strategy=strategy).remote(self._game_name, self._flags, machine.path, slot)
+        return _WORKER.options(scheduling_strategy=strategy).remote(
+            self._game_name, self._flags, machine.path, slot, self._own_table_mb
+        )
 
     def _exchange(self) -> None:
         """Pass batches of deep entries on, from each machine to all the others, at a bounded rate, without waiting."""
@@ -300,9 +365,9 @@ class RayExecutor:
         if worker is None:
             return []
         member = self._members[worker]
-        task_ids = member.calls.pop(call)
+        task_ids, events = member.calls.pop(call)
         try:
-            results = unpack_results(ray.get(call, timeout=_ANSWER_S))
+            answer = ray.get(call, timeout=_ANSWER_S)
         except RayTaskError as error:
             raise RunFailedError(f"a worker failed: {type(error.cause).__name__}: {error.cause}") from error
         except RayError as error:
@@ -310,12 +375,12 @@ class RayExecutor:
             return self._lose(member, task_ids, error)
         for task_id in task_ids:
             self._worker_of.pop(task_id, None)
-        return [ResultEvent(worker, result) for result in results]
+        return events(worker, answer)
 
-    def _lose(self, member: _Member, task_ids: tuple[int, ...], error: RayError) -> list[Event]:
+    def _lose(self, member: _Member, task_ids: tuple[int, ...], error: Exception) -> list[Event]:
         """Take a worker's tasks back and replace it; a replacement that dies at once comes here by its next call."""
         worker = member.info.worker
-        lost = [*task_ids, *(task_id for ids in member.calls.values() for task_id in ids)]
+        lost = [*task_ids, *(task_id for call in member.calls.values() for task_id in call.task_ids)]
         for call in member.calls:
             self._calls.pop(call, None)
         member.calls.clear()
@@ -331,6 +396,7 @@ class RayExecutor:
         self._notice(f"{name} died and is replaced: {reason}")
         member.respawns += 1
         member.actor = self._spawn(member.machine, member.slot)
+        member.ready = member.actor.ready.remote()
         events.append(WorkerJoined(member.info))
         return events
 
@@ -408,18 +474,34 @@ def _startup_error(what: str, error: RayActorError) -> RootsplitError:
     return _USER_ERRORS.get(name, RunFailedError)(sentence)
 
 
-def _reason(error: RayError) -> str:
+def _result_events(worker: int, message: bytes) -> list[Event]:
+    return [ResultEvent(worker, result) for result in unpack_results(message)]
+
+
+def _reason(error: Exception) -> str:
     """Return one line for what Ray tells in many: an actor's own error, else Ray's first line."""
     own = _own_error(error)
     lines = str(error).split("\n", 1)
     return own[1] if own else lines[0].strip() or type(error).__name__
 
 
-def _own_error(error: RayError) -> tuple[str, str] | None:
+def _own_error(error: Exception) -> tuple[str, str] | None:
     """Return the class's name and the text of the Python error that ended an actor's start: Ray tells them last."""
     last = str(error).strip().rpartition("\n")[2]
     found = re.fullmatch(r"(?:\w+\.)*(\w+Error): (.+)", last.strip())
     return (found[1], found[2]) if found else None
+
+
+@contextlib.contextmanager
+def _own_handler() -> Iterator[None]:
+    """Keep this process's answer to SIGTERM: Ray would set one of its own, which leaves tables behind."""
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if is_main and handler is not None:
+            signal.signal(signal.SIGTERM, handler)
 
 
 def _connect(address: str, workers: int | None) -> None:

@@ -140,11 +140,10 @@ def checked_game(
     Segment.private(table_mb).close()
     referee = Referee(game, notice)
     position = referee.play_texts(game.parse(request.position), request.moves)
-    facts = referee.facts(position)
     if request.solve is not None:
         plies_to_solve(game, position)
-    if facts.is_over:
-        score = game.score_text(position, facts.outcome, True)
+    if not referee.legal_moves(position):
+        score = game.score_text(position, referee.facts(position).outcome, True)
         raise RulesError(f"the game is over in this position (score {score} for the side to move): nothing to search")
     _first_moves(referee, position, request.root_moves)
     return game

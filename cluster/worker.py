@@ -13,6 +13,8 @@ from typing import Any, cast
 
 import ray
 
+from cluster.batch.analyst import Analyst
+from cluster.batch.jobs import pack_answers, unpack_jobs
 from cluster.executor import run_task
 from cluster.records import pack_results, unpack_tasks
 from search.controls import CONTROL_WORDS, Controls
@@ -24,6 +26,8 @@ from tt_store.reclaim import reclaim
 from tt_store.segment import Segment
 
 HEARTBEAT_S = 1.0
+_PROC = Path("/proc")
+_WORKER = b"ray::Worker"
 _HELPERS = (b"ray::DashboardAgent", b"ray::RuntimeEnvAgent")
 DEAD_AGENT_S = 30.0
 """A worker whose agent has shown no heartbeat for so long leaves: its machine has been given up."""
@@ -48,7 +52,7 @@ def _log_notice(line: str) -> None:
 def _helpers_of(raylet: int) -> list[int]:
     """Return the processes of a raylet that outlive it by a minute, waiting for a head that has died with it."""
     found = []
-    for folder in Path("/proc").glob("[0-9]*"):
+    for folder in _PROC.glob("[0-9]*"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             parent = int((folder / "stat").read_bytes().rpartition(b")")[2].split()[1])
             if parent == raylet and (folder / "cmdline").read_bytes().startswith(_HELPERS):
@@ -106,6 +110,10 @@ class NodeAgent:
         """Advance the table's generation."""
         self._segment.advance_generation()
 
+    def forget(self) -> None:
+        """Empty the table."""
+        self._segment.clear()
+
     def collect(self) -> bytes:
         """Return the next batch of deep entries for other machines."""
         return self._outbox.collect()
@@ -117,6 +125,12 @@ class NodeAgent:
     def hashfull(self) -> float:
         """Return the share of the table that is in use."""
         return self._segment.hashfull()
+
+    def end_worker(self, pid: int) -> None:
+        """Kill a worker of this machine that does not answer."""
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if (_PROC / str(pid) / "cmdline").read_bytes().startswith(_WORKER):
+                os.kill(pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Remove the table."""
@@ -151,27 +165,39 @@ class Worker:
         The segment of this machine's agent.
     slot
         The worker's progress word.
+    own_table_mb
+        Size of a table of its own, emptied before each position of a batch; 0 for the machine's.
     """
 
-    def __init__(self, game_name: str, flags: tuple[int, ...], path: str, slot: int) -> None:
+    def __init__(self, game_name: str, flags: tuple[int, ...], path: str, slot: int, own_table_mb: float = 0.0) -> None:
         self._segment = Segment.attach(Path(path))
+        self._own = Segment.private(own_table_mb) if own_table_mb else None
         self._searcher = Searcher(
             load_game(game_name),
-            self._segment,
+            self._own or self._segment,
             Controls(self._segment.control_address),
             flags=_flags_of(flags),
             slot=slot,
             notice=_log_notice,
         )
+        self._analyst = Analyst(self._searcher, slot, is_fresh=self._own is not None)
         threading.Thread(target=self._watch_agent, name="rootsplit-watch", daemon=True).start()
 
     def ready(self) -> int:
         """Return this process's id."""
         return os.getpid()
 
+    def forget(self) -> None:
+        """Forget killers and history."""
+        self._searcher.forget()
+
     def run(self, message: bytes) -> bytes:
         """Run a message of tasks; returns the message of their results."""
         return pack_results([run_task(self._searcher, task) for task in unpack_tasks(message)])
+
+    def analyse(self, message: bytes) -> bytes:
+        """Search a message of positions in turn, until a call's time is up; returns the message of the answers."""
+        return pack_answers(self._analyst.run(unpack_jobs(message)))
 
     def _watch_agent(self) -> None:
         """Leave when the agent is gone, even from within a kernel: nobody wants the result any more."""

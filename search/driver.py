@@ -152,7 +152,7 @@ def deepen(
     """
     started = clock()
     facts = referee.facts(position)
-    if facts.is_over:
+    if not referee.legal_moves(position):
         return SearchResult(position, (), Statistics(), 0.0, True, None, facts.outcome, ())
     plies_left = referee.game.plies_left(position)
     last_depth = limits.last_depth if plies_left is None else min(limits.last_depth, plies_left)
@@ -265,7 +265,8 @@ def _conclude(
     time_s: float,
 ) -> SearchResult:
     if not iterations:
-        return SearchResult(position, (), total, time_s, False, any_move, facts.evaluation, (any_move,))
+        score = facts.outcome if facts.is_over else facts.evaluation
+        return SearchResult(position, (), total, time_s, False, any_move, score, (any_move,))
     best = iterations[-1].lines[0]
     return SearchResult(
         position, tuple(iterations), total, time_s, best.is_solved, best.moves[0], best.score, best.moves
@@ -308,7 +309,7 @@ def search(
     controls = Controls(control_words.ctypes.data)
     with Segment.private(table_mb) as segment:
         searcher = Searcher(game, segment, controls, flags=flags, notice=notice)
-        root_search = _OneCore(searcher, position, limits, contempt)
+        root_search = OneCore(searcher, Job(position, depth=1, contempt=contempt), limits)
         with stopped_after(limits.time_s, lambda: controls.stop(Job(None, 0).epoch)):
             is_selective = game.is_selective and flags.is_selective
             return deepen(
@@ -317,15 +318,25 @@ def search(
             )  # fmt: skip
 
 
-class _OneCore:
-    """The root search of one core."""
+class OneCore:
+    """The root search of one core.
 
-    def __init__(self, searcher: Searcher, position: Any, limits: Limits, contempt: int) -> None:
-        self._searcher = searcher
+    Parameters
+    ----------
+    searcher
+        Runs the jobs.
+    job
+        What they have in common: the position, its history, the task and epoch by which they are ended.
+    limits
+        Nodes are kept here.
+    """
+
+    def __init__(self, searcher: Searcher, job: Job, limits: Limits) -> None:
+        self._searcher, self._job = searcher, job
         self._nodes_left = limits.node_limit
-        self._job = Job(position, depth=1, contempt=contempt)
 
     def __call__(self, depth: int, window: Window, left_out: tuple[int, ...]) -> RootResult:
+        """Search the root to a depth with a window, without some of the first moves."""
         alpha, beta = window
         job = self._job._replace(depth=depth, alpha=alpha, beta=beta, node_limit=self._nodes_left, left_out=left_out)
         outcome = self._searcher.run(job)

@@ -63,8 +63,12 @@ class Referee:
         jit.warm_up(self.rulebook, self._touch_all, notice)
 
     def legal_moves(self, position: Any) -> list[int]:
-        """Return the legal moves as the game generates them; none where the game is over."""
-        if self.facts(position).is_over:
+        """Return the legal moves as the game generates them; none where the game is over.
+
+        In a game that defines `stuck` a draw by rule ends nothing by itself: somebody must claim it. Where there are
+        moves, they are legal.
+        """
+        if not self.game.has("stuck") and self.facts(position).is_over:
             return []
         begin = self._buffer.ctypes.data
         end = self.rulebook.list_moves(position, begin)

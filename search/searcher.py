@@ -114,7 +114,7 @@ class Searcher:
         self.game, self.flags = game, flags
         self.referee = Referee(game, notice)
         self._kernel = jit.specialise("search.kernel", game, flags)
-        self._segment, self._controls = segment, controls
+        self.segment, self.controls = segment, controls
         self._memory = np.zeros(at.workspace_words(game.max_moves, game.history_words), np.int64)
         self._address = self._memory.ctypes.data
         self._put(at.PROGRESS_ADDRESS, controls.progress_address(slot))
@@ -160,10 +160,10 @@ class Searcher:
         self._put(at.NODE_LIMIT, job.node_limit)
         self._put(at.TASK_ID, job.task_id)
         self._put(at.EPOCH, job.epoch)
-        self._put(at.CELL_ADDRESS, self._controls.cell_address(job.task_id))
+        self._put(at.CELL_ADDRESS, self.controls.cell_address(job.task_id))
         self._put(at.TASK_ALPHA, job.alpha)
         self._put(at.TASK_BETA, job.beta)
-        self._put(at.GENERATION, self._segment.generation)
+        self._put(at.GENERATION, self.segment.generation)
         self._put(at.CONTEMPT, job.contempt)
         mark = self.referee.facts(job.position).side_to_move if self.game.has_extra_turns else job.ply & 1
         self._put(at.SIDE_MARK, mark ^ job.side)
@@ -204,7 +204,7 @@ class Searcher:
         """Return the table's move for a salted key, of any entry or only of an exact one; perhaps an illegal one."""
         if not self.flags.table:
             return NO_MOVE
-        segment = self._segment
+        segment = self.segment
         entry = unpack(self.referee.rulebook.probe_table(segment.table_address, segment.buckets, key))
         return entry.move if entry.bound == BOUND_EXACT or not is_exact else NO_MOVE
 

@@ -141,10 +141,10 @@ def solve(
     """
     started = clock()
     facts = referee.facts(position)
-    if facts.is_over:
+    legal = referee.legal_moves(position)
+    if not legal:
         return SearchResult(position, (), Statistics(), 0.0, True, None, facts.outcome, ())
     depth = plies_to_solve(referee.game, position)
-    legal = referee.legal_moves(position)
     first_moves = [move for move in legal if not root_moves or move in root_moves]
     left_out = tuple(move for move in legal if move not in first_moves)
     any_line = tuple(first_moves[:1])

@@ -2,9 +2,9 @@
 
 An array owned by Numba costs 10-12 ns a node in reference counts; kernels therefore get the address of this block::
 
-    +----------+---------+---------+------+---------------------+-----------+----------+---------+
-    | counters | killers | lengths | path | lines (triangular)  | move stack| left out | history |
-    +----------+---------+---------+------+---------------------+-----------+----------+---------+
+    +----------+---------+---------+------+--------------------+-----------+-----------+----------+---------+
+    | counters | killers | lengths | path | lines (triangular) | estimates | move stack| left out | history |
+    +----------+---------+---------+------+--------------------+-----------+-----------+----------+---------+
 
 All fields are 64-bit words. One thread at a time uses a workspace. What belongs to a ply of the path is found by the
 ply; the words before the root's are those of the game before it, or say that nothing is known.
@@ -87,7 +87,10 @@ PLAYED = ESTIMATES + (MAX_PLY + 1 + _BEFORE) * WORD_BYTES
 """Slot of the move that is being searched, plus one; 0 for a null move, `NOT_KNOWN` above the root of a task."""
 LINES = PLAYED + (MAX_PLY + 1) * WORD_BYTES
 LINE_BYTES = MAX_PLY * WORD_BYTES
-MOVES = LINES + MAX_PLY * LINE_BYTES
+KNOWN_ESTIMATES = LINES + MAX_PLY * LINE_BYTES
+"""Of positions: see `search.estimates`."""
+KNOWN_ESTIMATES_WORDS = 1 << 15
+MOVES = KNOWN_ESTIMATES + KNOWN_ESTIMATES_WORDS * WORD_BYTES
 
 RUNNING, OUT_OF_NODES, STOPPED, ABORTED, NARROWED = 0, 1, 2, 3, 4
 """Values of `STATUS`: why a search is unwinding, if it is."""

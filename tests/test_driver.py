@@ -10,12 +10,12 @@ import pytest
 from conftest import silent
 
 from search.controls import CONTROL_WORDS, Controls
-from search.driver import Iteration, RootResult, SearchResult, _OneCore, deepen, search
+from search.driver import Iteration, OneCore, RootResult, SearchResult, deepen, search
 from search.limits import Limits
 from search.referee import Referee
 from search.rules import Game
 from search.scores import DRAW, MATE, mate_distance
-from search.searcher import Searcher
+from search.searcher import Job, Searcher
 from search.statistics import Statistics
 from tt_store.segment import Segment
 
@@ -200,7 +200,7 @@ def test_a_warm_table_gives_the_same_mate_distance(connect_four: Game) -> None:
         searcher = Searcher(connect_four, segment, Controls(segment.control_address), notice=silent)
         scores, nodes = [], []
         for _ in range(3):
-            root_search = _OneCore(searcher, position, Limits(), 0)
+            root_search = OneCore(searcher, Job(position, depth=1), Limits())
             result = deepen(root_search, searcher.referee, position, Limits())
             scores.append(result.score)
             nodes.append(result.statistics.nodes)

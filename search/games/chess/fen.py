@@ -13,6 +13,7 @@ from search.games.chess.board import (
     BLACK_TO_MOVE,
     CHESS960,
     CLOCK_SHIFT,
+    KINDS,
     KING,
     KNIGHT,
     NUMBER_SHIFT,
@@ -137,17 +138,19 @@ def _assemble(board: Board, marks: list[int], state: int) -> Position:
     is_white = turn == 0
     men = [(man.kind, square ^ turn, man.is_white == is_white) for square, man in board.items()]
 
-    def squares_of(*kinds: int) -> np.uint64:
-        return np.uint64(sum(1 << square for kind, square, _ in men if kind in kinds))
-
+    own, by_kind = 0, [0] * KINDS
+    for kind, square, is_own in men:
+        by_kind[kind] |= 1 << square
+        if is_own:
+            own |= 1 << square
     turned_marks = [square ^ turn for square in marks]
     return Position(
-        own=np.uint64(sum(1 << square for _, square, is_own in men if is_own)),
-        pawns=squares_of(PAWN),
-        knights=squares_of(KNIGHT),
-        diagonals=squares_of(BISHOP, QUEEN),
-        straights=squares_of(ROOK, QUEEN),
-        kings=squares_of(KING),
+        own=np.uint64(own),
+        pawns=np.uint64(by_kind[PAWN]),
+        knights=np.uint64(by_kind[KNIGHT]),
+        diagonals=np.uint64(by_kind[BISHOP] | by_kind[QUEEN]),
+        straights=np.uint64(by_kind[ROOK] | by_kind[QUEEN]),
+        kings=np.uint64(by_kind[KING]),
         marks=np.uint64(sum(1 << square for square in turned_marks)),
         state=np.int64(state),
         key=full_key(men, turned_marks, state),
