@@ -19,6 +19,7 @@ from search.rules import Game
 from search.scores import mate_distance
 from search.searcher import Job, Searcher
 from search.statistics import Statistics
+from tt_store.layout import BOUND_EXACT
 from tt_store.segment import Segment
 
 DEFAULT_TABLE_MB = 64.0
@@ -96,6 +97,8 @@ class SearchResult:
     score: int
     """Of the last finished iteration; the outcome of a finished game; else the static estimate."""
     line: tuple[int, ...]
+    bound: int = BOUND_EXACT
+    """What the score says of the value: a cheaper question than the value (`search.solving`) finds but a bound."""
 
     @property
     def depth(self) -> int:
