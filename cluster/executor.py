@@ -66,8 +66,11 @@ class Executor(Protocol):
     """What a call to a worker costs, whatever it carries: short tasks travel in lists."""
     prefetch: int
     """How many calls may wait at a worker behind the one that runs."""
-    exchanged_entries: int
-    """How many entries of tables have gone to other machines so far."""
+
+    @property
+    def exchanged_entries(self) -> int:
+        """How many entries of tables have gone to other machines so far."""
+
     is_simulated: bool
     """Whether its time is virtual: whoever polls keeps the time limit then."""
 

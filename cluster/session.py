@@ -22,6 +22,7 @@ from search.flags import FULL_WIDTH, Flags
 from search.limits import Limits, stopped_after
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
+from tt_store.errors import RunFailedError
 from tt_store.segment import Segment
 
 
@@ -172,7 +173,7 @@ class Session:
         RulesError
             If the request's position, moves or strategy are wrong.
         RunFailedError
-            If no worker is left.
+            If no worker is left; its sentence tells the last finished iteration.
         """
         _check_strategy(request)
         root = self._root(request)
@@ -186,18 +187,28 @@ class Session:
             request.limits,
             partial(self._splitter_after, request, strategy, root),
         )
+        finished: list[Iteration] = []
+
+        def note(iteration: Iteration) -> None:
+            finished.append(iteration)
+            on_iteration(iteration)
+
         self._epochs.begin()
         self.executor.begin_search()
         try:
             with stopped_after(None if self.executor.is_simulated else request.limits.time_s, self.stop):
                 result = deepen(
-                    root_search, self.referee, position, request.limits, on_iteration, self.executor.now_s,
+                    root_search, self.referee, position, request.limits, note, self.executor.now_s,
                     is_selective=self.game.is_selective and self.executor.flags.is_selective,
                 )  # fmt: skip
         except KeyboardInterrupt:
             # Not drained: the interrupt may have come between two steps of the books, and what still runs is stale.
             self.stop()
             raise
+        except RunFailedError as error:
+            if not finished:
+                raise
+            raise RunFailedError(f"{error}; {self._told(position, finished[-1])}") from error
         return SearchReport(
             game=self.game,
             request_text=request.position,
@@ -258,6 +269,12 @@ class Session:
         flags = self.executor.flags
         extension, reduction = self.referee.depth_change(rank, number, depth, gives_check)
         return extension if flags.check_extension else 0, reduction if flags.late_reduction else 0
+
+    def _told(self, position: Any, iteration: Iteration) -> str:
+        """Return a clause that tells an iteration."""
+        score = self.game.score_text(position, iteration.score, False)
+        line = " ".join(self.referee.line_texts(position, iteration.line))
+        return f"depth {iteration.depth} was finished with score {score}, line {line}"
 
     def _line_texts(self, result: SearchResult) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(self.referee.line_texts(result.position, item.line)) for item in result.iterations)

@@ -14,10 +14,12 @@ from typing import Any, cast
 import ray
 
 from cluster.executor import run_task
+from cluster.fingerprint import Fingerprint, fingerprint
+from cluster.ray_errors import ClusterError
 from cluster.records import pack_results, unpack_tasks
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags, Pruning
-from search.rules import load_game
+from search.rules import Game, load_game
 from search.searcher import Searcher
 from tt_store.exchange import Outbox, deliver
 from tt_store.reclaim import reclaim
@@ -45,13 +47,43 @@ def _log_notice(line: str) -> None:
     print(f"rootsplit: {line}", flush=True)
 
 
+def _check_same(game: Game, ours: Fingerprint) -> None:
+    """Refuse to work for a driver of another installation: its tasks would mean something else here."""
+    here, machine = fingerprint(game), os.uname().nodename
+    if here.program != ours.program:
+        raise ClusterError(
+            f"machine {machine} has another rootsplit ({here.program}) than this program ({ours.program}):"
+            " install the same on all machines"
+        )
+    if here.game != ours.game:
+        raise ClusterError(
+            f"machine {machine} has another file of the game {game.label} ({here.game}) than this program"
+            f" ({ours.game}), or of what it imports: copy the same to all machines"
+        )
+
+
+def _status(pid: int) -> tuple[bytes, int] | None:
+    """Return state and parent of a process; None if there is none."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return fields[0], int(fields[1])
+
+
+def _is_running(pid: int) -> bool:
+    """Tell whether a process runs; a zombie does not. Where nothing tells of processes, all do."""
+    status = _status(pid)
+    return not Path("/proc/self/stat").exists() if status is None else status[0] not in (b"Z", b"X")
+
+
 def _helpers_of(raylet: int) -> list[int]:
     """Return the processes of a raylet that outlive it by a minute, waiting for a head that has died with it."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            parent = int((folder / "stat").read_bytes().rpartition(b")")[2].split()[1])
-            if parent == raylet and (folder / "cmdline").read_bytes().startswith(_HELPERS):
+            status = _status(int(folder.name))
+            if status is not None and status[1] == raylet and (folder / "cmdline").read_bytes().startswith(_HELPERS):
                 found.append(int(folder.name))
     return found
 
@@ -68,13 +100,23 @@ class NodeAgent:
         Size of the table.
     label
         Goes into the segment's name: several nodes may share one ``/dev/shm``.
+    ours
+        The driver's `fingerprint`.
     is_private
         Whether Ray runs for our driver alone, so that nothing of it must stay when that is killed.
     """
 
     def __init__(
-        self, game_name: str, flags: tuple[int, ...], table_mb: float, label: str, is_private: bool = False
+        self,
+        game_name: str,
+        flags: tuple[int, ...],
+        table_mb: float,
+        label: str,
+        ours: tuple[str, str],
+        is_private: bool = False,
     ) -> None:
+        game = load_game(game_name)
+        _check_same(game, Fingerprint(*ours))
         self._raylet = os.getppid()
         self._helpers = _helpers_of(self._raylet) if is_private else []
         reclaim()
@@ -84,7 +126,7 @@ class NodeAgent:
         self._closing = threading.Event()
         threading.Thread(target=self._beat, name="rootsplit-heartbeat", daemon=True).start()
         try:
-            Searcher(load_game(game_name), self._segment, self._controls, flags=_flags_of(flags), notice=_log_notice)
+            Searcher(game, self._segment, self._controls, flags=_flags_of(flags), notice=_log_notice)
         except BaseException:
             self.close()
             raise
@@ -92,6 +134,16 @@ class NodeAgent:
     def ready(self) -> str:
         """Return the path of the segment."""
         return str(self._segment.path)
+
+    def pulse(self, workers: list[tuple[int, int]]) -> list[tuple[int, bool]]:
+        """Return of workers, given by slot and process, their progress words and whether they run."""
+        return [(self._controls.progress(slot), _is_running(pid)) for slot, pid in workers]
+
+    def end_worker(self, pid: int) -> None:
+        """Kill a worker that hangs: a process that was stopped does not do what Ray asks of it."""
+        status = _status(pid)
+        if status is not None and status[1] == self._raylet:
+            os.kill(pid, signal.SIGKILL)
 
     def set_bounds(self, bounds: list[tuple[int, int]]) -> None:
         """Write the control cells of running tasks: (task id, bound)."""
@@ -154,6 +206,7 @@ class Worker:
     """
 
     def __init__(self, game_name: str, flags: tuple[int, ...], path: str, slot: int) -> None:
+        self._raylet = os.getppid()
         self._segment = Segment.attach(Path(path))
         self._searcher = Searcher(
             load_game(game_name),
@@ -174,8 +227,9 @@ class Worker:
         return pack_results([run_task(self._searcher, task) for task in unpack_tasks(message)])
 
     def _watch_agent(self) -> None:
-        """Leave when the agent is gone, even from within a kernel: nobody wants the result any more."""
+        """Leave when agent or raylet are gone, even from within a kernel: nobody wants the result any more."""
         while True:
             time.sleep(HEARTBEAT_S)
-            if self._segment.heartbeat_age_s(time.time()) > DEAD_AGENT_S:
+            is_given_up = self._segment.heartbeat_age_s(time.time()) > DEAD_AGENT_S
+            if is_given_up or os.getppid() != self._raylet:
                 os._exit(1)
