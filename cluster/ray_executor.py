@@ -12,12 +12,13 @@ from typing import Any
 import ray
 from ray.exceptions import RayError, RayTaskError
 
+from cluster.cluster_options import ClusterOptions
 from cluster.executor import Event, Numbers, ResultEvent, WorkerLost
 from cluster.fingerprint import fingerprint
 from cluster.ray_connection import LOCAL, connect
 from cluster.ray_errors import reason
 from cluster.ray_exchange import Exchange
-from cluster.ray_fleet import HANG_S, Fleet, Setup
+from cluster.ray_fleet import Fleet, Setup
 from cluster.ray_machines import Machine, Member
 from cluster.records import Task, WorkerInfo, pack_tasks, unpack_results
 from search.controls import ABORT_BOUND, CONTROL_WORDS, Controls
@@ -46,13 +47,13 @@ class RayExecutor:
     workers
         How many workers at most; None for one a CPU of the cluster.
     table_mb
-        Size of each machine's table in MB.
+        Size of each machine's table in MB; None for what fits there.
     address
         ``local`` for a private Ray on this machine, ``auto`` or ``host:port`` for a cluster that runs.
     flags, notice
         As for `Searcher`; lines tell of lost and joined workers and machines too.
-    hang_s
-        After how many seconds without progress a busy worker is replaced.
+    options
+        Where tables go, and when a worker counts as hung.
 
     Raises
     ------
@@ -72,12 +73,12 @@ class RayExecutor:
         self,
         game: Game,
         workers: int | None = None,
-        table_mb: float = 64.0,
+        table_mb: float | None = 64.0,
         address: str = LOCAL,
         *,
         flags: Flags = Flags(),
         notice: Callable[[str], None] = print_notice,
-        hang_s: float = HANG_S,
+        options: ClusterOptions = ClusterOptions(),
     ) -> None:
         self._game_name = str(Path(game.name).resolve()) if game.name.endswith(".py") else game.name
         self.flags, self._flags = flags, tuple(int(flag) for flag in flags)
@@ -86,13 +87,16 @@ class RayExecutor:
         self._exchange = Exchange()
         self._member_of: dict[int, Member] = {}
         self._is_closed = False
-        reclaim()
+        self._directory = options.table_directory
+        reclaim(self._directory)
+        if address == LOCAL and table_mb is not None:
+            _check_room(table_mb, self._directory)
         if address == LOCAL:
-            _check_room(table_mb)
             _compile_here(game, flags, notice)
         connect(address, workers)
-        setup = Setup(self._game_name, self._flags, table_mb, fingerprint(game), address == LOCAL)
-        self._fleet = Fleet(setup, workers, hang_s, notice)
+        directory = None if self._directory is None else str(self._directory.resolve())
+        setup = Setup(self._game_name, self._flags, table_mb, directory, fingerprint(game), address == LOCAL)
+        self._fleet = Fleet(setup, workers, options.hang_s, notice)
         try:
             self._fleet.start()
         except BaseException:
@@ -103,6 +107,11 @@ class RayExecutor:
     def exchanged_entries(self) -> int:
         """How many entries of tables have gone to other machines so far."""
         return self._exchange.entries
+
+    @property
+    def table_mb(self) -> float:
+        """Size of the smallest machine's table in MB."""
+        return min((machine.table_mb for machine in self._fleet.machines), default=0.0)
 
     def workers(self) -> list[WorkerInfo]:
         """Return the workers that live and are ready."""
@@ -167,6 +176,16 @@ class RayExecutor:
         shares = self._fleet.ask_agents(lambda agent: agent.hashfull.remote())
         return sum(shares) / len(shares) if shares else 0.0
 
+    def deepest(self, most: int) -> list[bytes]:
+        """Have every agent look through its table."""
+        share = most // max(1, len(self._fleet.machines))
+        found = self._fleet.ask_agents(lambda agent: agent.deepest.remote(share))
+        return [message for messages in found for message in messages]
+
+    def deliver(self, messages: Sequence[bytes]) -> None:
+        """Have every agent put entries into its table."""
+        self._fleet.ask_agents(lambda agent: agent.deliver_all.remote(list(messages)))
+
     def close(self) -> None:
         """End the actors, remove the tables, leave the cluster; a private Ray ends with it."""
         if self._is_closed:
@@ -176,7 +195,7 @@ class RayExecutor:
             self.stop(1 << 62)
             self._fleet.close()
             # Of machines on this host that were lost on the way.
-            reclaim()
+            reclaim(self._directory)
         finally:
             ray.shutdown()
 
@@ -227,9 +246,9 @@ def _compile_here(game: Game, flags: Flags, notice: Callable[[str], None]) -> No
         Searcher(game, segment, Controls(ctypes.addressof(words)), flags=flags, notice=notice)
 
 
-def _check_room(table_mb: float) -> None:
+def _check_room(table_mb: float, directory: Path | None) -> None:
     """Refuse a table that does not fit here before Ray is started: that takes seconds."""
-    directory = default_directory()
+    directory = directory or default_directory()
     free = free_bytes(directory)
     if table_mb * BYTES_PER_MB > free:
         raise TableError(why_not_created(OSError(errno.ENOSPC, ""), table_mb, directory, free))

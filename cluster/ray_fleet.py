@@ -25,8 +25,6 @@ from tt_store.errors import RunFailedError
 
 # Ray replaces a class by its actor's handle, which a type checker does not see.
 _AGENT, _WORKER = cast(Any, NodeAgent), cast(Any, Worker)
-HANG_S = 10.0
-"""A busy worker that has shown no progress for so long hangs."""
 _CONNECT_S = 5.0
 _START_S = 180.0
 """A machine may have to compile the kernel first."""
@@ -48,7 +46,10 @@ class Setup(NamedTuple):
 
     game_name: str
     flags: tuple[int, ...]
-    table_mb: float
+    table_mb: float | None
+    """None for what fits."""
+    directory: str | None
+    """Where tables go; None for shared memory."""
     ours: Fingerprint
     """Of the driver."""
     is_private: bool
@@ -173,7 +174,7 @@ class Fleet:
         strategy = NodeAffinitySchedulingStrategy(node_id, soft=False)
         setup, label = self._setup, f"{self._run}{node_id[:8]}"
         agent = _AGENT.options(scheduling_strategy=strategy).remote(
-            setup.game_name, setup.flags, setup.table_mb, label, tuple(setup.ours), setup.is_private
+            setup.game_name, setup.flags, setup.table_mb, label, tuple(setup.ours), setup.directory, setup.is_private
         )
         self._opening.append(Machine(node_id, agent, cores=cores, ready=agent.ready.remote()))
 
@@ -223,7 +224,7 @@ class Fleet:
         joined = []
         for machine in _ready(self._opening):
             try:
-                machine.attach(ray.get(machine.ready, timeout=_ANSWER_S))
+                machine.attach(*ray.get(machine.ready, timeout=_ANSWER_S))
             except RayError as error:
                 self._give_up(machine, reason(error))
                 continue

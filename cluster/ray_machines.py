@@ -24,6 +24,7 @@ class Machine:
     node_id: str
     agent: Any
     path: str = ""
+    table_mb: float = 0.0
     cores: int = 0
     """How many workers it may have."""
     segment: Segment | None = None
@@ -42,9 +43,9 @@ class Machine:
         """What users see of it."""
         return self.node_id[:8]
 
-    def attach(self, path: str) -> None:
-        """Note where the table is; map it if it lies on this host."""
-        self.path = path
+    def attach(self, path: str, table_mb: float) -> None:
+        """Note where the table is and its size; map it if it lies on this host."""
+        self.path, self.table_mb = path, table_mb
         try:
             self.segment = Segment.attach(Path(path))
         except TableError:

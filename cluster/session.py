@@ -9,8 +9,12 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
+from cluster.checkpoint import Checkpoint, CheckpointError, Identity
+from cluster.checkpointer import Checkpointer, CheckpointFile
+from cluster.cluster_options import ClusterOptions, OptionsError
 from cluster.coordinator import Coordinator, Epochs
 from cluster.executor import Executor, ThreadExecutor
+from cluster.fingerprint import fingerprint
 from cluster.position_rules import PositionRules, words_of
 from cluster.report import SearchReport
 from cluster.split_settings import SplitSettings
@@ -23,6 +27,7 @@ from search.limits import Limits, stopped_after
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
 from tt_store.errors import RunFailedError
+from tt_store.memory import fitting_mb
 from tt_store.segment import Segment
 
 
@@ -47,11 +52,12 @@ def open_session(
     game_name: str,
     request: SearchRequest,
     workers: int | None = None,
-    table_mb: float = DEFAULT_TABLE_MB,
+    table_mb: float | None = DEFAULT_TABLE_MB,
     address: str | None = None,
     *,
     flags: Flags = Flags(),
     notice: Callable[[str], None] = print_notice,
+    options: ClusterOptions = ClusterOptions(),
 ) -> Session:
     """Open a session for a request, which is checked before anything is started.
 
@@ -64,25 +70,31 @@ def open_session(
     workers
         How many, 1 or more; None for all cores that there are.
     table_mb
-        Size of each machine's table in MB.
+        Size of each machine's table in MB; None for what fits.
     address
         None for threads of this process; else as for `cluster.ray_executor.RayExecutor`.
     flags, notice
         As for `search.searcher.Searcher`. If the request asks for a mate, a selective search becomes one of full width.
+    options
+        Of workers on Ray.
 
     Raises
     ------
     RootsplitError
         If the game, the position, the strategy, the table's size, the number of workers or the address are wrong.
     """
+    if address is None and options.table_directory is not None:
+        raise OptionsError("threads keep the table in their own memory: --table-dir is for workers on Ray (--address)")
     game = checked_game(game_name, request, workers, table_mb, notice)
     if request.limits.mate is not None and game.is_selective and flags == Flags():
         flags = FULL_WIDTH
     if address is None:
-        return Session(game, ThreadExecutor(game, workers or cores(), table_mb, flags=flags, notice=notice), table_mb)
+        size_mb = fitting_mb() if table_mb is None else table_mb
+        return Session(game, ThreadExecutor(game, workers or cores(), size_mb, flags=flags, notice=notice), size_mb)
     from cluster.ray_executor import RayExecutor
 
-    return Session(game, RayExecutor(game, workers, table_mb, address, flags=flags, notice=notice), table_mb)
+    executor = RayExecutor(game, workers, table_mb, address, flags=flags, notice=notice, options=options)
+    return Session(game, executor, executor.table_mb if table_mb is None else table_mb)
 
 
 def _check_strategy(request: SearchRequest) -> None:
@@ -91,7 +103,7 @@ def _check_strategy(request: SearchRequest) -> None:
 
 
 def checked_game(
-    game_name: str, request: SearchRequest, workers: int | None, table_mb: float, notice: Callable[[str], None]
+    game_name: str, request: SearchRequest, workers: int | None, table_mb: float | None, notice: Callable[[str], None]
 ) -> Game:
     """Return the game of a request that can be carried out.
 
@@ -104,7 +116,8 @@ def checked_game(
     if workers is not None and not 1 <= workers <= MAX_WORKERS:
         raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")
     _check_strategy(request)
-    Segment.private(table_mb).close()
+    if table_mb is not None:
+        Segment.private(table_mb).close()
     referee = Referee(game, notice)
     position = referee.play_texts(game.parse(request.position), request.moves)
     facts = referee.facts(position)
@@ -164,14 +177,28 @@ class Session:
         return self.referee.play_texts(self.game.parse(request.position), request.moves)
 
     def search(
-        self, request: SearchRequest, on_iteration: Callable[[Iteration], None] = lambda _iteration: None
+        self,
+        request: SearchRequest,
+        on_iteration: Callable[[Iteration], None] = lambda _iteration: None,
+        checkpoint: CheckpointFile | None = None,
     ) -> SearchReport:
         """Search a position until a limit is reached, it is solved, or `stop` is called.
+
+        Parameters
+        ----------
+        request
+            What to search. Limits of nodes and time are for this run, whatever an earlier one has spent.
+        on_iteration
+            Called after each iteration that this run finishes.
+        checkpoint
+            Where the search is saved; what an earlier run has left there, it goes on with.
 
         Raises
         ------
         RulesError
             If the request's position, moves or strategy are wrong.
+        CheckpointError
+            If the checkpoint cannot be written or trusted, or belongs to another search.
         RunFailedError
             If no worker is left; its sentence tells the last finished iteration.
         """
@@ -180,27 +207,36 @@ class Session:
         position = self.game.position(root.position)
         workers = self.executor.workers()
         strategy = request.strategy or (DYNAMIC if len(workers) > 1 else SINGLE)
+        checkpointer = None if checkpoint is None else self._checkpointer(checkpoint, request, root)
+        before = None if checkpointer is None else checkpointer.resume()
+        finished = [] if before is None else self._checked(before, position)
         root_search = Coordinator(
             self.executor,
             self._splitter(request, strategy, root),
             self._epochs,
             request.limits,
             partial(self._splitter_after, request, strategy, root),
+            lambda: None if checkpointer is None else checkpointer.tick(),
         )
-        finished: list[Iteration] = []
 
         def note(iteration: Iteration) -> None:
             finished.append(iteration)
+            if checkpointer is not None:
+                checkpointer.note(iteration)
             on_iteration(iteration)
 
         self._epochs.begin()
         self.executor.begin_search()
+        if before is not None:
+            self.executor.deliver(before.entries)
         try:
             with stopped_after(None if self.executor.is_simulated else request.limits.time_s, self.stop):
                 result = deepen(
                     root_search, self.referee, position, request.limits, note, self.executor.now_s,
-                    is_selective=self.game.is_selective and self.executor.flags.is_selective,
+                    is_selective=self.game.is_selective and self.executor.flags.is_selective, before=tuple(finished),
                 )  # fmt: skip
+            if checkpointer is not None:
+                checkpointer.save()
         except KeyboardInterrupt:
             # Not drained: the interrupt may have come between two steps of the books, and what still runs is stale.
             self.stop()
@@ -269,6 +305,24 @@ class Session:
         flags = self.executor.flags
         extension, reduction = self.referee.depth_change(rank, number, depth, gives_check)
         return extension if flags.check_extension else 0, reduction if flags.late_reduction else 0
+
+    def _checkpointer(self, file: CheckpointFile, request: SearchRequest, root: Root) -> Checkpointer:
+        identity = Identity(
+            game=self.game.label,
+            position=root.position,
+            history=root.history,
+            contempt=request.contempt,
+            flags=tuple(int(flag) for flag in self.executor.flags),
+            sources=fingerprint(self.game),
+        )
+        return Checkpointer(file, identity, self.executor.deepest)
+
+    def _checked(self, before: Checkpoint, position: Any) -> list[Iteration]:
+        """Return the iterations of a checkpoint, whose lines must be legal: they are played and printed."""
+        for iteration in before.iterations:
+            if tuple(self.referee.legal_prefix(position, iteration.line)[0]) != iteration.line:
+                raise CheckpointError(f"the checkpoint's line of depth {iteration.depth} is not legal here")
+        return list(before.iterations)
 
     def _told(self, position: Any, iteration: Iteration) -> str:
         """Return a clause that tells an iteration."""

@@ -21,7 +21,10 @@ from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags, Pruning
 from search.rules import Game, load_game
 from search.searcher import Searcher
+from tt_store.deepest import deepest
 from tt_store.exchange import Outbox, deliver
+from tt_store.layout import BYTES_PER_MB
+from tt_store.memory import default_directory, fitting_mb
 from tt_store.reclaim import reclaim
 from tt_store.segment import Segment
 
@@ -97,11 +100,13 @@ class NodeAgent:
     game_name, flags
         Which kernel; compiled here, once, before the workers start.
     table_mb
-        Size of the table.
+        Size of the table; None for what fits.
     label
         Goes into the segment's name: several nodes may share one ``/dev/shm``.
     ours
         The driver's `fingerprint`.
+    directory
+        Where the table goes; None for shared memory.
     is_private
         Whether Ray runs for our driver alone, so that nothing of it must stay when that is killed.
     """
@@ -110,17 +115,20 @@ class NodeAgent:
         self,
         game_name: str,
         flags: tuple[int, ...],
-        table_mb: float,
+        table_mb: float | None,
         label: str,
         ours: tuple[str, str],
+        directory: str | None = None,
         is_private: bool = False,
     ) -> None:
         game = load_game(game_name)
         _check_same(game, Fingerprint(*ours))
         self._raylet = os.getppid()
         self._helpers = _helpers_of(self._raylet) if is_private else []
-        reclaim()
-        self._segment = Segment.create(table_mb, control_words=CONTROL_WORDS, label=label)
+        place = default_directory() if directory is None else Path(directory)
+        reclaim(place)
+        size_mb = fitting_mb(place) if table_mb is None else table_mb
+        self._segment = Segment.create(size_mb, control_words=CONTROL_WORDS, label=label, directory=place)
         self._controls = Controls(self._segment.control_address)
         self._outbox = Outbox(self._segment)
         self._closing = threading.Event()
@@ -131,9 +139,9 @@ class NodeAgent:
             self.close()
             raise
 
-    def ready(self) -> str:
-        """Return the path of the segment."""
-        return str(self._segment.path)
+    def ready(self) -> tuple[str, float]:
+        """Return the path of the segment, and the size of the table in MB."""
+        return str(self._segment.path), self._segment.size_bytes / BYTES_PER_MB
 
     def pulse(self, workers: list[tuple[int, int]]) -> list[tuple[int, bool]]:
         """Return of workers, given by slot and process, their progress words and whether they run."""
@@ -165,6 +173,15 @@ class NodeAgent:
     def deliver(self, message: bytes) -> int:
         """Take a batch of another machine's entries; returns how many there were. A damaged one is refused."""
         return deliver(self._segment, message)
+
+    def deepest(self, most: int) -> list[bytes]:
+        """Return the deepest entries, at most so many."""
+        return deepest(self._segment, most)
+
+    def deliver_all(self, messages: list[bytes]) -> None:
+        """Take the entries of a checkpoint."""
+        for message in messages:
+            deliver(self._segment, message)
 
     def hashfull(self) -> float:
         """Return the share of the table that is in use."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -91,6 +91,7 @@ def deepen(
     on_iteration: Callable[[Iteration], None] = lambda _iteration: None,
     clock: Callable[[], float] = time.monotonic,
     is_selective: bool = False,
+    before: Sequence[Iteration] = (),
 ) -> SearchResult:
     """Search deeper and deeper until a limit is reached or the position is solved.
 
@@ -109,6 +110,8 @@ def deepen(
     is_selective
         Whether the search leaves moves out. The first mate it finds need not be the shortest one; an iteration that
         begins with its score looks for nothing but shorter ones.
+    before
+        Iterations that an earlier run has finished, from depth 1 on: this one goes on behind them.
     """
     started = clock()
     facts = referee.facts(position)
@@ -117,10 +120,15 @@ def deepen(
     plies_left = referee.game.plies_left(position)
     last_depth = limits.last_depth if plies_left is None else min(limits.last_depth, plies_left)
     aspiration = Aspiration()
-    iterations: list[Iteration] = []
+    iterations = [item for item in before if item.depth <= last_depth]
     total = Statistics()
-    is_solved = False
-    for depth in range(1, last_depth + 1):
+    for item in iterations:
+        aspiration.finish(item.score)
+        total = total.merged(item.statistics)
+        started = clock() - item.time_s
+    is_solved = bool(iterations) and _solves(iterations, plies_left, is_selective)
+    is_over = is_solved or (bool(iterations) and _is_wanted_mate(iterations, limits))
+    for depth in range(len(iterations) + 1, len(iterations) if is_over else last_depth + 1):
         result, spent, researches = _search_depth(root_search, aspiration, depth)
         total = total.merged(spent)
         if not result.is_finished:
@@ -128,12 +136,8 @@ def deepen(
         elapsed_s = clock() - started
         iterations.append(Iteration(depth, result.score, result.line, spent, elapsed_s, researches))
         on_iteration(iterations[-1])
-        distance = mate_distance(result.score)
-        # A mate within the horizon is proved, and no shorter one was found before.
-        is_mate = distance is not None and abs(distance) <= depth
-        is_confirmed = not is_selective or [item.score for item in iterations[-2:]] == [result.score] * 2
-        is_solved = depth == plies_left or (is_mate and is_confirmed)
-        if is_solved or _is_wanted_mate(distance, limits):
+        is_solved = _solves(iterations, plies_left, is_selective)
+        if is_solved or _is_wanted_mate(iterations, limits):
             break
     return _conclude(referee, position, facts, iterations, total, clock() - started, is_solved)
 
@@ -155,7 +159,18 @@ def _search_depth(root_search: RootSearch, aspiration: Aspiration, depth: int) -
         window = aspiration.after_failure(window, result.score)
 
 
-def _is_wanted_mate(distance: int | None, limits: Limits) -> bool:
+def _solves(iterations: Sequence[Iteration], plies_left: int | None, is_selective: bool) -> bool:
+    """Tell whether the last iteration's score is the value of the game."""
+    last = iterations[-1]
+    distance = mate_distance(last.score)
+    # A mate within the horizon is proved, and no shorter one was found before.
+    is_mate = distance is not None and abs(distance) <= last.depth
+    is_confirmed = not is_selective or [item.score for item in iterations[-2:]] == [last.score] * 2
+    return last.depth == plies_left or (is_mate and is_confirmed)
+
+
+def _is_wanted_mate(iterations: Sequence[Iteration], limits: Limits) -> bool:
+    distance = mate_distance(iterations[-1].score)
     if distance is None or limits.mate is None or distance <= 0:
         return False
     return (distance + 1) // 2 <= limits.mate

@@ -389,8 +389,8 @@ def test_a_worker_that_is_not_replaced_leaves_the_others_the_work(
     started: Started, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ray_fleet, "_RESPAWNS", 0)
-    search_and_kill(started, cluster, victims=1)
-    assert [info.worker for info in started.executor("connect_four", cluster).workers()] == [1]
+    connect_four, _before = search_and_kill(started, cluster, victims=1)
+    assert [info.worker for info in connect_four.executor.workers()] == [1]
     started.close()
 
 
