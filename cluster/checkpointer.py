@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cluster import checkpoint
-from cluster.checkpoint import Checkpoint, Identity
+from cluster.checkpoint import Checkpoint, CheckpointError, Identity
 from search.driver import Iteration
 
 DEFAULT_PERIOD_S = 60.0
@@ -32,22 +32,31 @@ class Checkpointer:
         Where, and which search.
     entries
         Returns the deepest table entries.
+    notice
+        Gets a line if a save fails.
     """
 
-    def __init__(self, file: CheckpointFile, identity: Identity, entries: Callable[[int], list[bytes]]) -> None:
-        self._file, self._identity, self._entries = file, identity, entries
+    def __init__(
+        self,
+        file: CheckpointFile,
+        identity: Identity,
+        entries: Callable[[int], list[bytes]],
+        notice: Callable[[str], None],
+    ) -> None:
+        self._file, self._identity, self._entries, self._notice = file, identity, entries, notice
         self._iterations: list[Iteration] = []
         self._next_s = time.monotonic() + file.period_s
 
     def resume(self) -> Checkpoint | None:
-        """Return what an earlier run has saved, None if there is no file yet.
+        """Return what an earlier run has saved, None if there is no file yet: then one is made.
 
         Raises
         ------
         CheckpointError
-            If there is a file that is not a checkpoint of this search.
+            If there is a file that is not a checkpoint of this search, or none can be written.
         """
         if not self._file.path.exists() and not self._file.path.is_symlink():
+            checkpoint.save(Checkpoint(self._identity, (), ()), self._file.path)
             return None
         found = checkpoint.load(self._file.path, self._identity)
         self._iterations = [*found.iterations]
@@ -63,13 +72,10 @@ class Checkpointer:
             self.save()
 
     def save(self) -> None:
-        """Save now.
-
-        Raises
-        ------
-        CheckpointError
-            If the file cannot be written.
-        """
+        """Save now; a disk that is full meanwhile does not end a long search."""
         entries = tuple(self._entries(checkpoint.MOST_ENTRIES))
-        checkpoint.save(Checkpoint(self._identity, tuple(self._iterations), entries), self._file.path)
+        try:
+            checkpoint.save(Checkpoint(self._identity, tuple(self._iterations), entries), self._file.path)
+        except CheckpointError as error:
+            self._notice(f"{error}; the search goes on without")
         self._next_s = time.monotonic() + self._file.period_s

@@ -90,11 +90,12 @@ def open_session(
         flags = FULL_WIDTH
     if address is None:
         size_mb = fitting_mb() if table_mb is None else table_mb
-        return Session(game, ThreadExecutor(game, workers or cores(), size_mb, flags=flags, notice=notice), size_mb)
+        threads = ThreadExecutor(game, workers or cores(), size_mb, flags=flags, notice=notice)
+        return Session(game, threads, size_mb, notice)
     from cluster.ray_executor import RayExecutor
 
     executor = RayExecutor(game, workers, table_mb, address, flags=flags, notice=notice, options=options)
-    return Session(game, executor, executor.table_mb if table_mb is None else table_mb)
+    return Session(game, executor, executor.table_mb if table_mb is None else table_mb, notice)
 
 
 def _check_strategy(request: SearchRequest) -> None:
@@ -144,7 +145,7 @@ class Session:
     table_mb
         Size of each machine's table in MB, for the reports.
     notice
-        Gets a line if something must be compiled first.
+        Gets a line if something must be compiled first, or a checkpoint cannot be written.
     """
 
     def __init__(
@@ -153,7 +154,7 @@ class Session:
         self.game = game
         self.referee = Referee(game, notice)
         self.executor = executor
-        self._table_mb = table_mb
+        self._table_mb, self._notice = table_mb, notice
         self._epochs = Epochs(executor)
 
     def __enter__(self) -> Session:
@@ -198,7 +199,7 @@ class Session:
         RulesError
             If the request's position, moves or strategy are wrong.
         CheckpointError
-            If the checkpoint cannot be written or trusted, or belongs to another search.
+            If the checkpoint cannot be made or trusted, or belongs to another search.
         RunFailedError
             If no worker is left; its sentence tells the last finished iteration.
         """
@@ -315,7 +316,7 @@ class Session:
             flags=tuple(int(flag) for flag in self.executor.flags),
             sources=fingerprint(self.game),
         )
-        return Checkpointer(file, identity, self.executor.deepest)
+        return Checkpointer(file, identity, self.executor.deepest, self._notice)
 
     def _checked(self, before: Checkpoint, position: Any) -> list[Iteration]:
         """Return the iterations of a checkpoint, whose lines must be legal: they are played and printed."""

@@ -22,6 +22,7 @@ from search.flags import Flags, Pruning
 from search.rules import Game, load_game
 from search.searcher import Searcher
 from tt_store.deepest import deepest
+from tt_store.errors import TableError
 from tt_store.exchange import Outbox, deliver
 from tt_store.layout import BYTES_PER_MB
 from tt_store.memory import default_directory, fitting_mb
@@ -171,8 +172,13 @@ class NodeAgent:
         return self._outbox.collect()
 
     def deliver(self, message: bytes) -> int:
-        """Take a batch of another machine's entries; returns how many there were. A damaged one is refused."""
-        return deliver(self._segment, message)
+        """Take a batch of another machine's entries; returns how many there were, 0 for a damaged one."""
+        try:
+            return deliver(self._segment, message)
+        except TableError as error:
+            # Nobody waits for the answer, and nothing but some work is lost.
+            _log_notice(str(error))
+            return 0
 
     def deepest(self, most: int) -> list[bytes]:
         """Return the deepest entries, at most so many."""

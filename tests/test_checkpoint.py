@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -174,6 +175,33 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="Is a directory"):
         checkpoint.load(tmp_path, IDENTITY)
     os.mkfifo(tmp_path / "pipe")
+
+
+def test_a_disk_that_fills_does_not_end_the_search(
+    connect_four: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = CheckpointFile(tmp_path / "search.rcp", period_s=0.0)
+    notices: list[str] = []
+    executor = SerialExecutor(connect_four, 1, 1.0, flags=EXACT, notice=silent)
+    with Session(connect_four, executor, 1.0, notices.append) as asked:
+
+        def fill(_done: Iteration) -> None:
+            monkeypatch.setattr(checkpoint, "written_aside", full_disk)
+
+        assert asked.search(ask(depth=6), fill, file).result.depth == 6
+    assert (
+        notices[-1] == f"cannot write the checkpoint {file.path}: No space left on device; the search goes on without"
+    )
+    assert len(checkpoint.load(file.path, identity_of(file.path)).iterations) == 0
+
+
+def full_disk(_path: Path) -> Any:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def identity_of(path: Path) -> Identity:
+    game, position, history, contempt, flags, sources = msgpack.unpackb(path.read_bytes()[40:])[1]
+    return Identity(game, tuple(position), tuple(history), contempt, tuple(flags), Fingerprint(*sources))
 
 
 # The deepest entries.
