@@ -148,6 +148,9 @@ def search(
         Path | None, typer.Option(help="Save the search in this file, and go on with what an earlier run left there.")
     ] = None,
     checkpoint_every: Annotated[float, typer.Option(help="Seconds between two saves.")] = 60.0,
+    log_level: Annotated[
+        str | None, typer.Option(metavar="LEVEL", help="Log on stderr: debug, info or warning; nothing if left out.")
+    ] = None,
     strategy: Annotated[str | None, typer.Option(help="dynamic, root or single; dynamic for several workers.")] = None,
     simulate: Annotated[
         int | None, typer.Option(metavar="WORKERS", help="Search in virtual time on a simulated cluster of so many.")
@@ -156,6 +159,7 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Search a position."""
+    from cluster import logs
     from cluster.checkpointer import CheckpointFile
     from cluster.cluster_options import ClusterOptions
     from cluster.progress import SearchProgress, print_report
@@ -173,9 +177,13 @@ def search(
         return
     file = None if checkpoint is None else CheckpointFile(checkpoint, checkpoint_every)
     options = ClusterOptions(table_dir, hang_after)
+    if log_level is not None:
+        if log_level not in logs.LEVELS:
+            raise UsageError(f"the level of logs is one of {', '.join(logs.LEVELS)}, not {log_level!r}")
+        logs.configure(log_level, options.run)
     with (
         open_session(game, request, workers, table, address, options=options) as session,
-        SearchProgress(len(session.executor.workers()), time) as progress,
+        SearchProgress(lambda: len(session.executor.workers()), time) as progress,
     ):
         _end_like_ctrl_c()  # Ray has set a handler of its own meanwhile.
         report = session.search(request, progress.on_iteration, file)
@@ -193,7 +201,7 @@ def _simulate(game_name: str, request: SearchRequest, workers: int, table_mb: fl
     from search.referee import print_notice
 
     game = checked_game(game_name, request, workers, table_mb, print_notice)
-    with SearchProgress(workers, None) as progress:
+    with SearchProgress(lambda: workers, None) as progress:
         simulation = simulate(
             game, request, workers, table_mb, measured_model(game, request), on_iteration=progress.on_iteration
         )

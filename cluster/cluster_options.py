@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from cluster.logs import new_run
 from tt_store.errors import RootsplitError
 
 
@@ -27,6 +28,8 @@ class ClusterOptions:
     """Where each machine's table goes; None for its shared memory."""
     hang_s: float = 10.0
     """After how many seconds without progress a busy worker is replaced, at least 1."""
+    run: str = field(default_factory=new_run)
+    """The run's id, which logs, tables' files and metrics carry."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.hang_s < math.inf:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from cluster.executor import Executor, ResultEvent, WorkerLost
+from cluster.logs import LOGGER
 from cluster.records import Task, TaskResult, WorkerInfo
 from cluster.report import Overheads
 from cluster.splitter import Splitter
@@ -276,6 +277,7 @@ class Coordinator:
                 self._since_s[worker] = self._executor.now_s()
             self._calls[worker][batch[0].task_id] = len(batch)
             self._tasks += len(batch)
+            LOGGER.debug("worker=%d tasks=%s submitted", worker, [task.task_id for task in batch])
             self._executor.submit(worker, batch)
 
     def _take_in(self) -> bool:

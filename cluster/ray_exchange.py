@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
 import ray
 from ray.exceptions import RayError
 
+from cluster.logs import LOGGER
 from tt_store.exchange import entries_in
 
 _ANSWER_S = 60.0
@@ -45,7 +45,7 @@ class Exchange:
                 message = ray.get(call, timeout=_ANSWER_S)
             except RayError as error:
                 # Whoever watches the machines will see that it is lost; here only entries are.
-                logging.getLogger("rootsplit").info("no entries from %s: %s", sender, error)
+                LOGGER.info("no entries from %s: %s", sender, error)
                 continue
             for machine, agent in agents.items() if message else ():
                 if machine != sender:

@@ -18,9 +18,10 @@ from cluster.fingerprint import fingerprint
 from cluster.ray_connection import LOCAL, connect
 from cluster.ray_errors import reason
 from cluster.ray_exchange import Exchange
-from cluster.ray_fleet import Fleet, Setup
+from cluster.ray_fleet import Fleet
 from cluster.ray_machines import Machine, Member
 from cluster.records import Task, WorkerInfo, pack_tasks, unpack_results
+from cluster.worker import Setup
 from search.controls import ABORT_BOUND, CONTROL_WORDS, Controls
 from search.flags import Flags
 from search.referee import Referee, print_notice
@@ -80,8 +81,7 @@ class RayExecutor:
         notice: Callable[[str], None] = print_notice,
         options: ClusterOptions = ClusterOptions(),
     ) -> None:
-        self._game_name = str(Path(game.name).resolve()) if game.name.endswith(".py") else game.name
-        self.flags, self._flags = flags, tuple(int(flag) for flag in flags)
+        self.flags = flags
         self.numbers = Numbers()
         self._referee, self._salt = Referee(game, notice), variant_salt(flags)
         self._exchange = Exchange()
@@ -95,7 +95,15 @@ class RayExecutor:
             _compile_here(game, flags, notice)
         connect(address, workers)
         directory = None if self._directory is None else str(self._directory.resolve())
-        setup = Setup(self._game_name, self._flags, table_mb, directory, fingerprint(game), address == LOCAL)
+        setup = Setup(
+            run=options.run,
+            game_name=str(Path(game.name).resolve()) if game.name.endswith(".py") else game.name,
+            flags=tuple(int(flag) for flag in flags),
+            table_mb=table_mb,
+            directory=directory,
+            ours=fingerprint(game),
+            is_private=address == LOCAL,
+        )
         self._fleet = Fleet(setup, workers, options.hang_s, notice)
         try:
             self._fleet.start()

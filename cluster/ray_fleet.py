@@ -6,20 +6,19 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
-from uuid import uuid4
+from typing import Any, cast
 
 import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cluster.executor import WorkerJoined, WorkerLost
-from cluster.fingerprint import Fingerprint
+from cluster.logs import LOGGER
 from cluster.ray_errors import ClusterError, get, reason
 from cluster.ray_machines import Machine, Member
 from cluster.ray_watch import Watch
 from cluster.records import WorkerInfo
-from cluster.worker import DEAD_AGENT_S, NodeAgent, Worker
+from cluster.worker import DEAD_AGENT_S, NodeAgent, Setup, Worker
 from search.controls import MAX_WORKERS
 from tt_store.errors import RunFailedError
 
@@ -39,21 +38,6 @@ _SURVEY_S = 5.0
 """Between two looks at which machines the cluster has."""
 _RESPAWNS = 3
 """How often one worker, or one machine's agent, is replaced before it is given up."""
-
-
-class Setup(NamedTuple):
-    """What machines and workers are started with."""
-
-    game_name: str
-    flags: tuple[int, ...]
-    table_mb: float | None
-    """None for what fits."""
-    directory: str | None
-    """Where tables go; None for shared memory."""
-    ours: Fingerprint
-    """Of the driver."""
-    is_private: bool
-    """Whether Ray runs for our driver alone."""
 
 
 class Fleet:
@@ -79,7 +63,6 @@ class Fleet:
         self._events: list[WorkerLost | WorkerJoined] = []
         self._setup, self._hang_s, self._notice = setup, hang_s, notice
         self._wanted = workers
-        self._run = uuid4().hex[:8]
         self._worker_ids = itertools.count()
         self._opening: list[Machine] = []
         self._opened: Counter[str] = Counter()
@@ -172,17 +155,13 @@ class Fleet:
         """Start the agent of a machine."""
         self._opened[node_id] += 1
         strategy = NodeAffinitySchedulingStrategy(node_id, soft=False)
-        setup, label = self._setup, f"{self._run}{node_id[:8]}"
-        agent = _AGENT.options(scheduling_strategy=strategy).remote(
-            setup.game_name, setup.flags, setup.table_mb, label, tuple(setup.ours), setup.directory, setup.is_private
-        )
-        self._opening.append(Machine(node_id, agent, cores=cores, ready=agent.ready.remote()))
+        agent = _AGENT.options(scheduling_strategy=strategy).remote(self._setup, node_id[:8])
+        started_s = time.monotonic()
+        self._opening.append(Machine(node_id, agent, cores=cores, ready=agent.ready.remote(), started_s=started_s))
 
     def _spawn(self, machine: Machine, slot: int) -> Any:
         strategy = NodeAffinitySchedulingStrategy(machine.node_id, soft=False)
-        return _WORKER.options(scheduling_strategy=strategy).remote(
-            self._setup.game_name, self._setup.flags, machine.path, slot
-        )
+        return _WORKER.options(scheduling_strategy=strategy).remote(self._setup, machine.path, slot)
 
     def _begin(self, member: Member) -> None:
         """Start the process of a worker."""
@@ -210,6 +189,8 @@ class Fleet:
         for machine in (*self.machines, *self._opening):
             if machine.node_id not in cores:
                 self._give_up(machine, "it has left the cluster")
+        for machine in [each for each in self._opening if time.monotonic() - each.started_s > _START_S]:
+            self._give_up(machine, f"its agent has not started for {_START_S:.0f} s")
         present = {machine.node_id for machine in (*self.machines, *self._opening)}
         seats = sum(machine.cores - len(machine.taken) for machine in self.machines)
         seats += sum(machine.cores for machine in self._opening) + len(self.members) + len(self._starting)
@@ -244,6 +225,7 @@ class Fleet:
                 continue
             self.members[member.info.worker] = member
             self._events.append(WorkerJoined(member.info))
+            LOGGER.info("worker=%d machine=%s pid=%d joined", member.info.worker, member.info.machine, member.pid)
         for member in [each for each in self._starting if time.monotonic() - each.started_s > _START_S]:
             self._starting.remove(member)
             ray.kill(member.actor)
@@ -254,8 +236,9 @@ class Fleet:
         if machine.pulse is None:
             if now_s >= machine.next_pulse_s:
                 machine.next_pulse_s = now_s + _PULSE_S
-                machine.asked = [member for member in self.members.values() if member.machine is machine]
-                machine.pulse = machine.agent.pulse.remote([(member.slot, member.pid) for member in machine.asked])
+                asked = [member for member in self.members.values() if member.machine is machine]
+                machine.asked = [(member, member.pid) for member in asked]
+                machine.pulse = machine.agent.pulse.remote([(member.slot, member.pid) for member in asked])
             return
         if not ray.wait([machine.pulse], timeout=0)[0]:
             if self._watch.quiet_s(machine.node_id, machine.pulse, now_s) > DEAD_AGENT_S:
@@ -267,8 +250,9 @@ class Fleet:
             self._give_up(machine, reason(error))
             return
         machine.pulse = None
-        for member, (progress, is_running) in zip(machine.asked, signs, strict=True):
-            if self.members.get(member.info.worker) is not member:
+        for (member, pid), (progress, is_running) in zip(machine.asked, signs, strict=True):
+            # It may have been replaced while the answer was on its way.
+            if self.members.get(member.info.worker) is not member or member.pid != pid:
                 continue
             if not member.calls:
                 self._watch.forget(member)
@@ -290,6 +274,7 @@ class Fleet:
             if machine in machines:
                 machines.remove(machine)
         self._watch.forget(machine.node_id)
+        self._next_survey_s = min(self._next_survey_s, time.monotonic() + _PULSE_S)
         machine.let_go()
         ray.kill(machine.agent)
 
@@ -299,6 +284,7 @@ class Fleet:
         member.calls.clear()
         self._watch.forget(member)
         if self.members.pop(member.info.worker, None) is not None:
+            LOGGER.info("worker=%d machine=%s tasks=%d lost", member.info.worker, member.info.machine, len(lost))
             self._events.append(WorkerLost(member.info.worker, lost))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
+from cluster.logs import LOGGER
 from cluster.records import WorkerInfo
 from tt_store.errors import TableError
 from tt_store.segment import Segment
@@ -33,9 +33,11 @@ class Machine:
     """Slots that have a worker, or had one that was given up."""
     ready: Any = None
     """The call that tells where its table is."""
+    started_s: float = 0.0
     pulse: Any = None
-    """The call that tells how its workers are, and whom it was asked about."""
-    asked: list[Member] = field(default_factory=list)
+    """The call that tells how its workers are."""
+    asked: list[tuple[Member, int]] = field(default_factory=list)
+    """About whom, with their processes then."""
     next_pulse_s: float = 0.0
 
     @property
@@ -63,7 +65,7 @@ class Machine:
         try:
             ray.get(self.agent.close.remote(), timeout=_CLOSE_S)
         except RayError as error:
-            logging.getLogger("rootsplit").info("agent on %s did not close: %s", self.node_id, error)
+            LOGGER.info("agent on %s did not close: %s", self.node_id, error)
         ray.kill(self.agent)
 
 

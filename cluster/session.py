@@ -15,6 +15,7 @@ from cluster.cluster_options import ClusterOptions, OptionsError
 from cluster.coordinator import Coordinator, Epochs
 from cluster.executor import Executor, ThreadExecutor
 from cluster.fingerprint import fingerprint
+from cluster.logs import LOGGER
 from cluster.position_rules import PositionRules, words_of
 from cluster.report import SearchReport
 from cluster.split_settings import SplitSettings
@@ -222,6 +223,8 @@ class Session:
 
         def note(iteration: Iteration) -> None:
             finished.append(iteration)
+            nodes, time_s = iteration.statistics.nodes, iteration.time_s
+            LOGGER.info("depth=%d score=%d nodes=%d time_s=%.3f", iteration.depth, iteration.score, nodes, time_s)
             if checkpointer is not None:
                 checkpointer.note(iteration)
             on_iteration(iteration)

@@ -9,13 +9,14 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import ray
 
 from cluster.executor import run_task
 from cluster.fingerprint import Fingerprint, fingerprint
 from cluster.ray_errors import ClusterError
+from cluster.ray_metrics import MachineMetrics, WorkerMetrics
 from cluster.records import pack_results, unpack_tasks
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags, Pruning
@@ -23,16 +24,34 @@ from search.rules import Game, load_game
 from search.searcher import Searcher
 from tt_store.deepest import deepest
 from tt_store.errors import TableError
-from tt_store.exchange import Outbox, deliver
+from tt_store.exchange import Outbox, deliver, entries_in
 from tt_store.layout import BYTES_PER_MB
 from tt_store.memory import default_directory, fitting_mb
-from tt_store.reclaim import reclaim
+from tt_store.reclaim import reclaim, remove_after
 from tt_store.segment import Segment
 
 HEARTBEAT_S = 1.0
 _HELPERS = (b"ray::DashboardAgent", b"ray::RuntimeEnvAgent")
 DEAD_AGENT_S = 30.0
 """A worker whose agent has shown no heartbeat for so long leaves: its machine has been given up."""
+
+
+class Setup(NamedTuple):
+    """What agents and workers are started with."""
+
+    run: str
+    """The run's id, for metrics and names of files."""
+    game_name: str
+    flags: tuple[int, ...]
+    """Which kernel."""
+    table_mb: float | None
+    """None for what fits."""
+    directory: str | None
+    """Where tables go; None for shared memory."""
+    ours: Fingerprint
+    """Of the driver."""
+    is_private: bool
+    """Whether Ray runs for our driver alone, so that nothing of it must stay when that is killed."""
 
 
 def _actor(num_cpus: int) -> Callable[[type[Any]], Any]:
@@ -98,44 +117,32 @@ class NodeAgent:
 
     Parameters
     ----------
-    game_name, flags
-        Which kernel; compiled here, once, before the workers start.
-    table_mb
-        Size of the table; None for what fits.
+    setup
+        What all agents have in common. The kernel is compiled here, once, before the workers start.
     label
-        Goes into the segment's name: several nodes may share one ``/dev/shm``.
-    ours
-        The driver's `fingerprint`.
-    directory
-        Where the table goes; None for shared memory.
-    is_private
-        Whether Ray runs for our driver alone, so that nothing of it must stay when that is killed.
+        Of the node, for the segment's name: several nodes may share one ``/dev/shm``.
     """
 
-    def __init__(
-        self,
-        game_name: str,
-        flags: tuple[int, ...],
-        table_mb: float | None,
-        label: str,
-        ours: tuple[str, str],
-        directory: str | None = None,
-        is_private: bool = False,
-    ) -> None:
-        game = load_game(game_name)
-        _check_same(game, Fingerprint(*ours))
+    def __init__(self, setup: Setup, label: str) -> None:
+        game = load_game(setup.game_name)
+        _check_same(game, setup.ours)
         self._raylet = os.getppid()
-        self._helpers = _helpers_of(self._raylet) if is_private else []
-        place = default_directory() if directory is None else Path(directory)
+        self._helpers = _helpers_of(self._raylet) if setup.is_private else []
+        place = default_directory() if setup.directory is None else Path(setup.directory)
         reclaim(place)
-        size_mb = fitting_mb(place) if table_mb is None else table_mb
-        self._segment = Segment.create(size_mb, control_words=CONTROL_WORDS, label=label, directory=place)
+        size_mb = fitting_mb(place) if setup.table_mb is None else setup.table_mb
+        self._segment = Segment.create(
+            size_mb, control_words=CONTROL_WORDS, label=f"{setup.run}{label}", directory=place
+        )
+        # A driver that is killed takes this process with it, without a word.
+        remove_after(os.getpid(), Path(str(self._segment.path)))
         self._controls = Controls(self._segment.control_address)
         self._outbox = Outbox(self._segment)
+        self._metrics = MachineMetrics(setup.run, game.label)
         self._closing = threading.Event()
         threading.Thread(target=self._beat, name="rootsplit-heartbeat", daemon=True).start()
         try:
-            Searcher(game, self._segment, self._controls, flags=_flags_of(flags), notice=_log_notice)
+            Searcher(game, self._segment, self._controls, flags=_flags_of(setup.flags), notice=_log_notice)
         except BaseException:
             self.close()
             raise
@@ -146,13 +153,17 @@ class NodeAgent:
 
     def pulse(self, workers: list[tuple[int, int]]) -> list[tuple[int, bool]]:
         """Return of workers, given by slot and process, their progress words and whether they run."""
-        return [(self._controls.progress(slot), _is_running(pid)) for slot, pid in workers]
+        signs = [(self._controls.progress(slot), _is_running(pid)) for slot, pid in workers]
+        self._metrics.workers.set(sum(is_running for _progress, is_running in signs))
+        self._metrics.hashfull.set(self._segment.hashfull())
+        return signs
 
     def end_worker(self, pid: int) -> None:
         """Kill a worker that hangs: a process that was stopped does not do what Ray asks of it."""
         status = _status(pid)
         if status is not None and status[1] == self._raylet:
             os.kill(pid, signal.SIGKILL)
+            self._metrics.ended.inc()
 
     def set_bounds(self, bounds: list[tuple[int, int]]) -> None:
         """Write the control cells of running tasks: (task id, bound)."""
@@ -169,16 +180,23 @@ class NodeAgent:
 
     def collect(self) -> bytes:
         """Return the next batch of deep entries for other machines."""
-        return self._outbox.collect()
+        message = self._outbox.collect()
+        if message:
+            self._metrics.sent.inc(entries_in(message))
+        return message
 
     def deliver(self, message: bytes) -> int:
         """Take a batch of another machine's entries; returns how many there were, 0 for a damaged one."""
         try:
-            return deliver(self._segment, message)
+            count = deliver(self._segment, message)
         except TableError as error:
             # Nobody waits for the answer, and nothing but some work is lost.
             _log_notice(str(error))
+            self._metrics.refused.inc()
             return 0
+        if count:
+            self._metrics.taken.inc(count)
+        return count
 
     def deepest(self, most: int) -> list[bytes]:
         """Return the deepest entries, at most so many."""
@@ -220,22 +238,24 @@ class Worker:
 
     Parameters
     ----------
-    game_name, flags
-        Which kernel; loaded from the machine's cache.
+    setup
+        What all workers have in common. The kernel is loaded from the machine's cache.
     path
         The segment of this machine's agent.
     slot
         The worker's progress word.
     """
 
-    def __init__(self, game_name: str, flags: tuple[int, ...], path: str, slot: int) -> None:
+    def __init__(self, setup: Setup, path: str, slot: int) -> None:
         self._raylet = os.getppid()
         self._segment = Segment.attach(Path(path))
+        game = load_game(setup.game_name)
+        self._metrics = WorkerMetrics(setup.run, game.label)
         self._searcher = Searcher(
-            load_game(game_name),
+            game,
             self._segment,
             Controls(self._segment.control_address),
-            flags=_flags_of(flags),
+            flags=_flags_of(setup.flags),
             slot=slot,
             notice=_log_notice,
         )
@@ -247,7 +267,9 @@ class Worker:
 
     def run(self, message: bytes) -> bytes:
         """Run a message of tasks; returns the message of their results."""
-        return pack_results([run_task(self._searcher, task) for task in unpack_tasks(message)])
+        results = [run_task(self._searcher, task) for task in unpack_tasks(message)]
+        self._metrics.note(results)
+        return pack_results(results)
 
     def _watch_agent(self) -> None:
         """Leave when agent or raylet are gone, even from within a kernel: nobody wants the result any more."""

@@ -22,6 +22,7 @@ import ray
 
 from cluster import coordinator, ray_executor, ray_fleet
 from cluster.executor import Event, ResultEvent, SerialExecutor, WorkerJoined, WorkerLost
+from cluster.fingerprint import fingerprint
 from cluster.ray_connection import AUTO, LOCAL
 from cluster.ray_errors import ClusterError
 from cluster.ray_executor import RayExecutor
@@ -455,6 +456,16 @@ def test_more_workers_than_cpus_are_refused(started: Started, cluster: str) -> N
 def test_an_agents_error_arrives_as_its_own_sentence(started: Started, cluster: str) -> None:
     started.close()
     refused(TableError, r"^a table of 50000000 MB does not fit into memory: .*--table$", 15, 1, 5e7, cluster)
+
+
+def test_a_machine_with_another_program_is_refused(
+    started: Started, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started.close()
+    monkeypatch.setattr(ray_executor, "fingerprint", lambda game: fingerprint(game)._replace(program="other"))
+    refused(
+        ClusterError, r"^machine \S+ has another rootsplit \(\w+\) than this program \(other\)", 15, 1, 8.0, cluster
+    )
 
 
 def test_a_table_beyond_shared_memory_is_refused_before_ray_starts(
