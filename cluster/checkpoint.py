@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from cluster.fingerprint import Fingerprint
-from search.driver import Iteration
+from search.driver import Iteration, RootLine
 from search.limits import MAX_DEPTH
 from search.scores import INFINITY
 from search.statistics import Statistics
@@ -51,6 +51,9 @@ class Identity(NamedTuple):
     contempt: int
     flags: tuple[int, ...]
     """Of the kernel."""
+    multipv: int
+    root_moves: tuple[int, ...]
+    """First moves that are searched; empty for all."""
     sources: Fingerprint
 
 
@@ -72,7 +75,7 @@ def save(checkpoint: Checkpoint, path: Path) -> None:
     CheckpointError
         If the file cannot be written; what was there before is then still there.
     """
-    iterations = [list(vars(item).values()) for item in checkpoint.iterations]
+    iterations = [_row(item) for item in checkpoint.iterations]
     body: bytes = msgpack.packb([VERSION, checkpoint.identity, iterations, checkpoint.entries])
     try:
         with written_aside(path) as file:
@@ -142,7 +145,13 @@ def _check_identity(found: Any, wanted: Identity, path: Path) -> None:
     """Refuse a checkpoint of another search, and say in what they differ."""
     if len(found) != len(Identity._fields):
         raise CheckpointError(f"the checkpoint {path} is damaged: it does not tell its search")
-    words = {"history": "history of moves", "flags": "kind of search", "sources": "version of rootsplit or of the game"}
+    words = {
+        "history": "history of moves",
+        "flags": "kind of search",
+        "multipv": "number of lines",
+        "root_moves": "choice of first moves",
+        "sources": "version of rootsplit or of the game",
+    }
     for name, theirs, ours in zip(Identity._fields, found, wanted, strict=True):
         if theirs != ours:
             raise CheckpointError(
@@ -150,19 +159,37 @@ def _check_identity(found: Any, wanted: Identity, path: Path) -> None:
             )
 
 
+def _row(item: Iteration) -> list[Any]:
+    lines = [[line.score, line.moves, line.is_solved] for line in item.lines]
+    return [item.depth, lines, item.statistics, item.time_s, item.researches]
+
+
 def _iteration(row: Any) -> Iteration:
     """Return an iteration whose every field is within its range; ValueError or TypeError if one is not."""
-    depth, score, line, counts, time_s, researches = row
-    numbers = [(depth, 1, MAX_DEPTH), (score, -INFINITY, INFINITY), (researches, 0, 1 << 20)]
-    numbers += [(move, 1, MOVE_MASK) for move in line] + [(count, 0, 1 << 62) for count in counts]
-    for value, least, greatest in numbers:
-        if type(value) is not int or not least <= value <= greatest:
-            raise ValueError(f"{value!r} is no integer from {least} to {greatest}")
-    if len(counts) != len(Statistics._fields):
-        raise ValueError("not all counts are there")
+    depth, rows, counts, time_s, researches = row
+    lines = tuple(_line(*each) for each in rows)
+    _check_integers((depth,), 1, MAX_DEPTH)
+    _check_integers((researches,), 0, 1 << 20)
+    _check_integers(counts, 0, 1 << 62)
+    if not lines or len(counts) != len(Statistics._fields):
+        raise ValueError("not all lines or counts are there")
     if not isinstance(time_s, float) or not 0 <= time_s < math.inf:
         raise ValueError(f"{time_s!r} is no time")
-    return Iteration(depth, score, tuple(line), Statistics(*counts), time_s, researches)
+    return Iteration(depth, lines, Statistics(*counts), time_s, researches)
+
+
+def _line(score: Any, moves: Any, is_solved: Any) -> RootLine:
+    _check_integers((score,), -INFINITY, INFINITY)
+    _check_integers(moves, 1, MOVE_MASK)
+    if not moves or type(is_solved) is not bool:
+        raise ValueError("a line has moves, and is solved or not")
+    return RootLine(score, tuple(moves), is_solved)
+
+
+def _check_integers(values: Any, least: int, greatest: int) -> None:
+    for value in values:
+        if type(value) is not int or not least <= value <= greatest:
+            raise ValueError(f"{value!r} is no integer from {least} to {greatest}")
 
 
 def _tuples(value: Any) -> Any:

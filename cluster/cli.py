@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from cluster.batch.command import analyse
+from cluster.match.command import match
+from cluster.scaling.command import scale
 from tt_store.errors import RootsplitError
 
 DEFAULT_TIME_S = 10.0
@@ -52,6 +55,10 @@ app = typer.Typer(
 
 GameArgument = Annotated[str, typer.Argument(help="A game's name (see `rootsplit games`) or the path of its .py file.")]
 PositionArgument = Annotated[str, typer.Argument(help="The game's own text; the usual start if left out.")]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(help="Run on Ray: local (a private one), auto or host:port; threads of this process if left out."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
 
@@ -131,10 +138,7 @@ def search(
     time: Annotated[float | None, typer.Option(help=f"Seconds; {DEFAULT_TIME_S:g} without any limit.")] = None,
     mate: Annotated[int | None, typer.Option(help="End once a win in so many moves is proved.")] = None,
     workers: Annotated[int | None, typer.Option(help="Number of workers; all cores that there are by default.")] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(help="Run on Ray: local (a private one), auto or host:port; threads of this process if left out."),
-    ] = None,
+    address: AddressOption = None,
     table: Annotated[
         Any, typer.Option(parser=_table_mb, metavar="MB|auto", help="Size of each machine's table; auto: what fits.")
     ] = str(DEFAULT_TABLE_MB),
@@ -155,6 +159,10 @@ def search(
     simulate: Annotated[
         int | None, typer.Option(metavar="WORKERS", help="Search in virtual time on a simulated cluster of so many.")
     ] = None,
+    multipv: Annotated[int, typer.Option(metavar="K", help="The best K lines, each with another first move.")] = 1,
+    root_moves: Annotated[
+        list[str] | None, typer.Option(help="A first move to be searched, and no other; may be repeated.")
+    ] = None,
     contempt: Annotated[int, typer.Option(help="What a draw costs the side to move, in the game's units.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -169,7 +177,9 @@ def search(
     if time is None and depth is None and nodes is None and mate is None:
         time = DEFAULT_TIME_S
     limits = Limits(depth=depth, nodes=nodes, time_s=time, mate=mate)
-    request = SearchRequest(position, tuple(moves or ()), limits, strategy, contempt)
+    request = SearchRequest(
+        position, tuple(moves or ()), limits, strategy, contempt, multipv=multipv, root_moves=tuple(root_moves or ())
+    )
     if simulate is not None:
         if table is None or checkpoint is not None:
             raise UsageError("a simulation takes a table of a fixed size, and no checkpoint")
@@ -215,6 +225,10 @@ def _simulate(game_name: str, request: SearchRequest, workers: int, table_mb: fl
     )
 
 
+app.command()(analyse)
+app.command()(scale)
+
+
 @app.command()
 def perft(
     game: GameArgument,
@@ -252,6 +266,27 @@ def perft(
     for move, count in rows:
         print(f"{move}: {count}")
     print(f"{leaves} lines of {depth} plies in {time_s:.3f} s ({leaves / max(time_s, 1e-9) / 1e6:.1f} M/s)")
+
+
+@app.command()
+def uci(
+    game: Annotated[str, typer.Option(help="A game's name or the path of its .py file.")] = "chess",
+    workers: Annotated[
+        int | None, typer.Option(help="Default of the option Threads; all cores that there are.")
+    ] = None,
+    address: AddressOption = None,
+    table: Annotated[int, typer.Option(help="Default of the option Hash, in MB.")] = int(DEFAULT_TABLE_MB),
+) -> None:
+    """Be an engine for graphical interfaces: speak UCI on standard input and output."""
+    from cluster.session import cores
+    from cluster.uci.engine import Engine
+    from cluster.uci.options import Options
+
+    options = Options(hash_mb=table, workers=cores() if workers is None else workers)
+    Engine(game, options, address, lambda line: print(line, flush=True)).run(sys.stdin)
+
+
+app.command()(match)
 
 
 @app.command()

@@ -154,11 +154,11 @@ class Coordinator:
         self._exchanged_before = executor.exchanged_entries
         self._tasks = self._aborted = 0
 
-    def __call__(self, depth: int, window: Window) -> RootResult:
-        """Search the root to a depth with a window."""
+    def __call__(self, depth: int, window: Window, left_out: tuple[int, ...]) -> RootResult:
+        """Search the root to a depth with a window, without some of the first moves."""
         self._spent = Statistics()
         self._splitter = self._strategy
-        result = self._search(depth, window)
+        result = self._search(depth, window, left_out)
         if result.is_finished and window.holds(result.score):
             result = replace(result, line=self._whole_line(result))
         return replace(result, statistics=self._spent)
@@ -180,12 +180,12 @@ class Coordinator:
             line += found.line
         return line
 
-    def _search(self, depth: int, window: Window) -> RootResult:
+    def _search(self, depth: int, window: Window, left_out: tuple[int, ...] = ()) -> RootResult:
         """Have the present splitter search its root."""
         epoch = self._epochs.next()
         if epoch is None:
             return self._unfinished()
-        self._splitter.start(depth, window, epoch, len(self._executor.workers()))
+        self._splitter.start(depth, window, epoch, len(self._executor.workers()), left_out)
         last_sign_s = self._executor.now_s()
         while (result := self._splitter.result()) is None:
             self._hand_out()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from cluster.demands import NOTHING, Demand, demands
@@ -56,7 +57,8 @@ class DynamicSplitter:
         self._workers = 1
         self.guess = 0
         """What the iteration is expected to score, from the root's side to move."""
-        self._scores: list[int] = []
+        self._scores: defaultdict[int, list[int]] = defaultdict(list)
+        """Scores of the iterations, by the number of moves that were left out: each line has its own."""
         self._rate = settings.first_rate
         self._measured_nodes = self._measured_s = 0.0
         self._totals: list[int] = []
@@ -64,19 +66,24 @@ class DynamicSplitter:
 
     # Root searches
 
-    def start(self, depth: int, window: Window, epoch: int, workers: int) -> None:
+    def start(self, depth: int, window: Window, epoch: int, workers: int, left_out: tuple[int, ...] = ()) -> None:
         """Begin a root search; within one depth the tree keeps its bounds, and only the demand moves."""
         self._epoch, self._window, self._workers = epoch, window, max(1, workers)
         root = self.tree.root
+        if self._depth and (depth, left_out) != (self._depth, self.tree.left_out):
+            self._scores[len(self.tree.left_out)].append(root.lo)
         if depth != self._depth:
             self._begin_depth(depth)
         else:
             for node in self.tree.attached():
                 node.clear_demand()
+        if left_out != self.tree.left_out:
+            self.tree.leave_out(left_out)
         self._ready, self._running, self._retired, self._parked = {}, {}, {}, []
         self._aborts, self._bounds = [], {}
         # What the iteration is expected to score: odd and even depths differ, so the last score but one says more.
-        expected = self._scores[-2:][0] if self._scores else 0
+        scores = self._scores[len(left_out)]
+        expected = scores[-2:][0] if scores else 0
         self.guess = min(max(expected, window.alpha + 1), window.beta - 1)
         root.alpha, root.beta, root.probability, root.role = window.alpha, window.beta, 1.0, Role.PV
         self._refresh(root)
@@ -98,7 +105,6 @@ class DynamicSplitter:
             if len(self._totals) > 2:
                 # Over two iterations: odd and even depths differ in cost as they do in score.
                 self._growth = min(8.0, max(1.2, math.sqrt(self._totals[-1] / self._totals[-3])))
-            self._scores.append(root.lo)
             grain = self._grain_nodes(nodes * self._growth)
             self.tree.start_iteration(depth, self._growth, self.settings.collapse_grains * grain)
         else:
@@ -317,7 +323,7 @@ class DynamicSplitter:
                 budget = max(budget, int(self.settings.prefix_s * self._rate))
         return Task(
             task_id, self._epoch, node.position, node.depth, node.alpha, node.beta, node.ply, node.side,
-            budget, root.contempt, root.salt, node.history,
+            budget, root.contempt, root.salt, node.history, self.tree.left_out if node is self.tree.root else (),
         )  # fmt: skip
 
     # Results

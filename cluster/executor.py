@@ -88,6 +88,9 @@ class Executor(Protocol):
     def begin_search(self) -> None:
         """Advance the generation of every table: older entries give way first."""
 
+    def forget(self) -> None:
+        """Empty every table and every worker's history of moves, as if just opened; no task may be running."""
+
     def submit(self, worker: int, tasks: Sequence[Task]) -> None:
         """Queue tasks at a worker."""
 
@@ -132,6 +135,7 @@ def run_task(searcher: Searcher, task: Task) -> TaskResult:
         contempt=task.contempt,
         salt=task.salt,
         history=task.history,
+        left_out=task.left_out,
     )
     outcome = searcher.run(job)
     return TaskResult(
@@ -183,6 +187,12 @@ class _OneMachine:
     def begin_search(self) -> None:
         """Advance the table's generation."""
         self._segment.advance_generation()
+
+    def forget(self) -> None:
+        """Empty the table and every searcher's history."""
+        self._segment.clear()
+        for searcher in self._searchers:
+            searcher.forget()
 
     def abort(self, task_ids: Iterable[int]) -> None:
         """Write the tasks' control cells."""

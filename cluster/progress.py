@@ -66,7 +66,7 @@ class SearchProgress:
         rate = self._nodes / max(time.monotonic() - self._began_s, 1e-9)
         self._progress.update(
             self._task,
-            description=f"{self._workers()} workers, depth {iteration.depth + 1}, {_short(rate)} nodes/s",
+            description=f"{self._workers()} workers, depth {iteration.depth + 1}, {short(rate)} nodes/s",
         )
 
 
@@ -74,22 +74,31 @@ def print_report(report: SearchReport) -> None:
     """Print the iterations and the answer on stdout."""
     out = sys.stdout
     result = report.result
-    print(f"{'depth':>5} {'score':>8} {'nodes':>9} {'seconds':>8}  line", file=out)
-    for iteration, line in zip(result.iterations, report.line_texts, strict=True):
-        score = report.score_text(iteration.score)
-        nodes, moves = _short(iteration.statistics.nodes), " ".join(line)
-        print(f"{iteration.depth:5} {score:>8} {nodes:>9} {iteration.time_s:8.2f}  {moves}", file=out)
+    has_ranks = report.multipv > 1
+    print(f"{'depth':>5}{' rank' * has_ranks} {'score':>8} {'nodes':>9} {'seconds':>8}  line", file=out)
+    for iteration, lines in zip(result.iterations, report.iteration_lines, strict=True):
+        for line in lines:
+            # Nodes and time are the iteration's: they stand once.
+            depth, nodes, seconds = "", "", ""
+            if line.rank == 1:
+                nodes, seconds = short(iteration.statistics.nodes), f"{iteration.time_s:.2f}"
+                depth = str(iteration.depth)
+            rank = f" {line.rank:4}" * has_ranks
+            moves = " ".join(line.principal_variation)
+            print(f"{depth:>5}{rank} {line.score_text:>8} {nodes:>9} {seconds:>8}  {moves}", file=out)
+    if result.iterations and len(report.lines) < report.multipv:
+        print(f"{len(report.lines)} of {report.multipv} lines: there are no more first moves", file=out)
     solved = ", solved" if result.is_solved else ""
     print(f"best move {report.best_move}, score {report.score_text()}{solved}", file=out)
     print(
-        f"{_short(result.statistics.nodes)} nodes in {result.time_s:.2f} s, {_short(report.nodes_per_s)} nodes/s, "
+        f"{short(result.statistics.nodes)} nodes in {result.time_s:.2f} s, {short(report.nodes_per_s)} nodes/s, "
         f"{report.workers} workers on {report.machines} machine(s), strategy {report.strategy}, "
         f"table {report.table_mb:g} MB, idle {report.overheads.idle:.0%}",
         file=out,
     )
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
     """Return a count with a unit: 1234567 as 1.2 M."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if number >= size:

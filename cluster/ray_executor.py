@@ -16,10 +16,10 @@ from cluster.cluster_options import ClusterOptions
 from cluster.executor import Event, Numbers, ResultEvent, WorkerLost
 from cluster.fingerprint import fingerprint
 from cluster.ray_connection import LOCAL, connect
-from cluster.ray_errors import reason
+from cluster.ray_errors import get, reason
 from cluster.ray_exchange import Exchange
 from cluster.ray_fleet import Fleet
-from cluster.ray_machines import Machine, Member
+from cluster.ray_machines import Call, Machine, Member
 from cluster.records import Task, WorkerInfo, pack_tasks, unpack_results
 from cluster.worker import Setup
 from search.controls import ABORT_BOUND, CONTROL_WORDS, Controls
@@ -55,6 +55,8 @@ class RayExecutor:
         As for `Searcher`; lines tell of lost and joined workers and machines too.
     options
         Where tables go, and when a worker counts as hung.
+    own_table_mb
+        Size of a table of each worker's own, which is emptied before each position of a batch; 0 for the machine's.
 
     Raises
     ------
@@ -80,6 +82,7 @@ class RayExecutor:
         flags: Flags = Flags(),
         notice: Callable[[str], None] = print_notice,
         options: ClusterOptions = ClusterOptions(),
+        own_table_mb: float = 0.0,
     ) -> None:
         self.flags = flags
         self.numbers = Numbers()
@@ -103,6 +106,7 @@ class RayExecutor:
             directory=directory,
             ours=fingerprint(game),
             is_private=address == LOCAL,
+            own_table_mb=own_table_mb,
         )
         self._fleet = Fleet(setup, workers, options.hang_s, notice)
         try:
@@ -139,18 +143,51 @@ class RayExecutor:
         """Advance the generation of every machine's table."""
         self._fleet.ask_agents(lambda agent: agent.begin_search.remote())
 
+    def forget(self) -> None:
+        """Have the agents empty their tables, and the workers forget their history."""
+        self._fleet.ask_agents(lambda agent: agent.forget.remote())
+        get([member.actor.forget.remote() for member in self._fleet.members.values()], "a worker", _ANSWER_S)
+
     def submit(self, worker: int, tasks: Sequence[Task]) -> None:
         """Send tasks to a worker as one call."""
-        member = self._fleet.members[worker]
         task_ids = tuple(task.task_id for task in tasks)
-        member.calls[member.actor.run.remote(pack_tasks(tasks))] = task_ids
-        self._member_of.update(dict.fromkeys(task_ids, member))
+        self.send(worker, "run", pack_tasks(tasks), task_ids, _result_events)
+        self._member_of.update(dict.fromkeys(task_ids, self._fleet.members[worker]))
+
+    def send(
+        self, worker: int, method: str, message: bytes, ids: tuple[int, ...], events: Callable[[int, bytes], list[Any]]
+    ) -> None:
+        """Call a method of a worker.
+
+        Parameters
+        ----------
+        worker
+            Whose.
+        method, message
+            Its name, and what it gets.
+        ids
+            What the event of its loss is to name.
+        events
+            Makes events of worker and answer, for `poll` to return.
+        """
+        member = self._fleet.members[worker]
+        member.calls[getattr(member.actor, method).remote(message)] = Call(ids, events)
+
+    def replace(self, worker: int) -> list[Event]:
+        """End a worker that does not answer, and start another in its place, which `poll` tells of."""
+        self._fleet.end(self._fleet.members[worker], "it did not let its position go")
+        return self._noted([*self._fleet.look()])
+
+    def renew(self, worker: int) -> None:
+        """Give a worker that has done its work all its replacements back."""
+        self._fleet.members[worker].respawns = 0
 
     def poll(self, timeout_s: float) -> list[Event]:
         """Wait for calls that have been answered, or whose worker has died; see who has come and gone."""
         self._exchange.step({machine.node_id: machine.agent for machine in self._fleet.machines}, self.now_s())
         events: list[Event] = [*self._fleet.look()]
-        calls = {call: member for member in self._fleet.members.values() for call in member.calls}
+        # Another thread may submit meanwhile: its calls are waited for by the next poll.
+        calls = {call: member for member in list(self._fleet.members.values()) for call in list(member.calls)}
         if not calls:
             time.sleep(0.0 if events else min(timeout_s, 0.01))
             return self._noted(events)
@@ -210,16 +247,15 @@ class RayExecutor:
     def _answer(self, member: Member, call: Any) -> list[Event]:
         """Turn an answered call into events; a dead worker is replaced, within a budget."""
         try:
-            results = unpack_results(ray.get(call, timeout=_ANSWER_S))
+            answer = ray.get(call, timeout=_ANSWER_S)
         except RayTaskError as error:
             raise RunFailedError(f"a worker failed: {type(error.cause).__name__}: {error.cause}") from error
         except RayError as error:
             # Not only RayActorError: memory that ran out, and a machine that left, have errors of their own.
             self._fleet.lose(member, reason(error))
             return [*self._fleet.look()]
-        del member.calls[call]
         member.answered += 1
-        return [ResultEvent(member.info.worker, result) for result in results]
+        return member.calls.pop(call).events(member.info.worker, answer)
 
     def _noted(self, events: list[Event]) -> list[Event]:
         """Forget where the tasks of events were."""
@@ -245,6 +281,10 @@ class RayExecutor:
             controls = Controls(machine.segment.control_address)
             for task_id, bound in rows:
                 controls.set_bound(task_id, bound)
+
+
+def _result_events(worker: int, message: bytes) -> list[Event]:
+    return [ResultEvent(worker, result) for result in unpack_results(message)]
 
 
 def _compile_here(game: Game, flags: Flags, notice: Callable[[str], None]) -> None:

@@ -280,7 +280,7 @@ class Fleet:
 
     def _take_back(self, member: Member) -> None:
         """Take all tasks back that a worker has not answered, and strike it off."""
-        lost = tuple(task_id for task_ids in member.calls.values() for task_id in task_ids)
+        lost = tuple(each for call in member.calls.values() for each in call.ids)
         member.calls.clear()
         self._watch.forget(member)
         if self.members.pop(member.info.worker, None) is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ray
 from ray.exceptions import RayError
@@ -15,6 +16,15 @@ from tt_store.errors import TableError
 from tt_store.segment import Segment
 
 _CLOSE_S = 10.0
+
+
+class Call(NamedTuple):
+    """A call that a worker has not answered."""
+
+    ids: tuple[int, ...]
+    """Of its tasks or positions: what the event of its loss names."""
+    events: Callable[[int, bytes], list[Any]]
+    """Makes events of worker and answer."""
 
 
 @dataclass
@@ -84,7 +94,7 @@ class Member:
     respawns: int = 0
     answered: int = 0
     """How many of its calls have been answered."""
-    calls: dict[Any, tuple[int, ...]] = field(default_factory=dict)
+    calls: dict[Any, Call] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

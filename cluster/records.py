@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from search import workspace as at
-from search.limits import MAX_DEPTH, NO_NODE_LIMIT
+from search.limits import MAX_DEPTH, MAX_FIRST_MOVES, NO_NODE_LIMIT
 from search.scores import INFINITY, MAX_PLY
 from search.statistics import Statistics
 from tt_store.errors import RootsplitError
@@ -45,6 +45,8 @@ class Task(NamedTuple):
     salt: int
     history: tuple[int, ...] = ()
     """Hashes of the positions before this one that can come back, the latest last."""
+    left_out: tuple[int, ...] = ()
+    """First moves of the whole search that are not searched; only of a task at ply 0."""
 
 
 class TaskResult(NamedTuple):
@@ -135,8 +137,9 @@ def _checked_task(row: Sequence[Any]) -> Task:
     task = Task(*row)._replace(
         position=_integers(row[2], "position", -(1 << 63), (1 << 64) - 1),
         history=_integers(row[11], "history", -(1 << 63), (1 << 63) - 1),
+        left_out=_integers(row[12], "left_out", 1, MOVE_MASK, MAX_FIRST_MOVES),
     )
-    numbers = task._replace(position=(), history=())
+    numbers = task._replace(position=(), history=(), left_out=())
     _within(numbers.task_id, "task_id", 1, 1 << 47)
     _within(numbers.epoch, "epoch", 1, 1 << 62)
     _within(numbers.depth, "depth", 0, MAX_DEPTH)
@@ -147,6 +150,8 @@ def _checked_task(row: Sequence[Any]) -> Task:
     _within(numbers.node_limit, "node_limit", 0, NO_NODE_LIMIT)
     _within(numbers.contempt, "contempt", -INFINITY, INFINITY)
     _within(numbers.salt, "salt", -(1 << 63), (1 << 63) - 1)
+    if task.left_out and (task.ply > 0 or task.depth == 0):
+        raise RecordError("a task that is not the root of a search leaves moves out")
     return task
 
 
@@ -167,8 +172,8 @@ def _checked_result(row: Sequence[Any]) -> TaskResult:
     return result
 
 
-def _integers(values: Any, name: str, least: int, greatest: int) -> tuple[int, ...]:
-    if not isinstance(values, list) or len(values) > MAX_PLY:
+def _integers(values: Any, name: str, least: int, greatest: int, most: int = MAX_PLY) -> tuple[int, ...]:
+    if not isinstance(values, list) or len(values) > most:
         raise RecordError(f"the field {name} of a message is not a short list")
     for value in values:
         _within(value, name, least, greatest)

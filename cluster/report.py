@@ -32,6 +32,24 @@ class Overheads:
 
 
 @dataclass(frozen=True)
+class RankedLine:
+    """One of the best lines of an iteration, in its users' notation; each begins with another move."""
+
+    rank: int
+    """From 1; scores never rise down the list."""
+    move: str
+    """The first of the line."""
+    score: int
+    score_text: str
+    depth: int
+    """The same for all lines of a list."""
+    principal_variation: tuple[str, ...]
+    is_solved: bool
+    """Whether the score stays, however deep one looks."""
+    bound: str = "exact"
+
+
+@dataclass(frozen=True)
 class SearchReport:
     """The result of one search."""
 
@@ -40,8 +58,10 @@ class SearchReport:
     """The position as the user gave it."""
     moves: tuple[str, ...]
     result: SearchResult
-    line_texts: tuple[tuple[str, ...], ...]
-    """The principal variation of each iteration, in its users' notation."""
+    multipv: int
+    """How many lines were asked for."""
+    iteration_lines: tuple[tuple[RankedLine, ...], ...]
+    """The lines of each iteration."""
     workers: int
     machines: int
     table_mb: float
@@ -55,9 +75,19 @@ class SearchReport:
         return None if move is None else self.game.move_text(self.result.position, move)
 
     @property
+    def lines(self) -> tuple[RankedLine, ...]:
+        """The best lines of the last finished iteration; fewer than were asked for if there are no more first moves."""
+        return self.iteration_lines[-1] if self.iteration_lines else ()
+
+    @property
+    def line_texts(self) -> tuple[tuple[str, ...], ...]:
+        """The principal variation of each iteration, in its users' notation."""
+        return tuple(lines[0].principal_variation for lines in self.iteration_lines)
+
+    @property
     def principal_variation(self) -> tuple[str, ...]:
-        """The line of the last finished iteration."""
-        return self.line_texts[-1] if self.line_texts else ()
+        """The best line of the last finished iteration."""
+        return self.lines[0].principal_variation if self.lines else ()
 
     @property
     def nodes_per_s(self) -> float:
@@ -85,6 +115,8 @@ class SearchReport:
             "depth": result.depth,
             "seldepth": statistics.selective_depth,
             "pv": list(self.principal_variation),
+            "multipv": self.multipv,
+            "lines": [_line_json(line) for line in self.lines],
             "nodes": statistics.nodes,
             "time_s": round(result.time_s, 6),
             "nps": round(self.nodes_per_s),
@@ -94,7 +126,8 @@ class SearchReport:
             "strategy": self.strategy,
             "first_move_fail_high_rate": statistics.first_move_fail_high_rate,
             "iterations": [
-                _iteration_json(item, line) for item, line in zip(result.iterations, self.line_texts, strict=True)
+                _iteration_json(item, lines)
+                for item, lines in zip(result.iterations, self.iteration_lines, strict=True)
             ],
             "overheads": {
                 # The search overhead needs a sequential run to compare with: `rootsplit scale` measures it.
@@ -120,13 +153,28 @@ def mate_in(score: int) -> int | None:
     return moves if score > 0 else -moves
 
 
-def _iteration_json(iteration: Iteration, line: tuple[str, ...]) -> dict[str, Any]:
+def _line_json(line: RankedLine) -> dict[str, Any]:
+    return {
+        "rank": line.rank,
+        "move": line.move,
+        "score": line.score,
+        "score_text": line.score_text,
+        "bound": line.bound,
+        "solved": line.is_solved,
+        "mate_in": mate_in(line.score),
+        "depth": line.depth,
+        "pv": list(line.principal_variation),
+    }
+
+
+def _iteration_json(iteration: Iteration, lines: tuple[RankedLine, ...]) -> dict[str, Any]:
     statistics = iteration.statistics
     return {
         "depth": iteration.depth,
         "score": iteration.score,
         "bound": "exact",
-        "pv": list(line),
+        "pv": list(lines[0].principal_variation),
+        "lines": [_line_json(line) for line in lines],
         "nodes": statistics.nodes,
         "seldepth": statistics.selective_depth,
         "time_s": round(iteration.time_s, 6),

@@ -25,12 +25,12 @@ class SingleSplitter:
         self._is_running = False
         self._result: RootResult | None = None
 
-    def start(self, depth: int, window: Window, epoch: int, workers: int) -> None:
+    def start(self, depth: int, window: Window, epoch: int, workers: int, left_out: tuple[int, ...] = ()) -> None:
         """Begin a search of the root."""
         root = self._root
         self._task = Task(
             next(self._ids), epoch, root.position, depth, *window, 0, 0, NO_NODE_LIMIT, root.contempt, root.salt,
-            root.history,
+            root.history, left_out,
         )  # fmt: skip
         self._is_running = False
         self._result = None
@@ -118,6 +118,8 @@ class RootSplitter:
     task_ids: Iterator[int]
     """Numbers for the tasks, unique in a session."""
     _branches: list[_Branch] = field(default_factory=list)
+    _set_aside: list[_Branch] = field(default_factory=list)
+    """The moves that are left out, with what was found when they were not."""
     _running: dict[int, _Branch] = field(default_factory=dict)
     _window: Window = Window(-INFINITY, INFINITY)
     _depth: int = 0
@@ -125,11 +127,13 @@ class RootSplitter:
     _aborts: list[int] = field(default_factory=list)
     _bounds: list[tuple[int, int]] = field(default_factory=list)
 
-    def start(self, depth: int, window: Window, epoch: int, workers: int) -> None:
+    def start(self, depth: int, window: Window, epoch: int, workers: int, left_out: tuple[int, ...] = ()) -> None:
         """Begin a search of the root; moves come in the order that the last one found."""
-        before = self._branches or [
+        everyone = [*self._set_aside, *self._branches] or [
             _Branch(child) for child in self.root.expand(self.root.position, 0, 0, self.root.history)
         ]
+        self._set_aside = [branch for branch in everyone if branch.child.move in left_out]
+        before = [branch for branch in everyone if branch.child.move not in left_out]
         # The best first, then those that took longest to refute: they are the likeliest to become best. `sorted` is
         # stable, so that moves without a past stay in the game's own order.
         best = max(before, key=lambda branch: branch.lower)

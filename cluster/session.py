@@ -17,14 +17,15 @@ from cluster.executor import Executor, ThreadExecutor
 from cluster.fingerprint import fingerprint
 from cluster.logs import LOGGER
 from cluster.position_rules import PositionRules, words_of
-from cluster.report import SearchReport
+from cluster.report import RankedLine, SearchReport
 from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
 from cluster.strategies import DYNAMIC, SINGLE, STRATEGIES
 from search.controls import MAX_WORKERS
-from search.driver import DEFAULT_TABLE_MB, Iteration, SearchResult, deepen
+from search.driver import DEFAULT_TABLE_MB, Iteration, deepen
 from search.flags import FULL_WIDTH, Flags
-from search.limits import Limits, stopped_after
+from search.game_record import GameRecord
+from search.limits import MAX_FIRST_MOVES, Limits, stopped_after
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
 from tt_store.errors import RunFailedError
@@ -47,6 +48,10 @@ class SearchRequest:
     """What a draw costs the side to move, in the game's units."""
     settings: SplitSettings = SplitSettings()
     """The numbers of the dynamic strategy."""
+    multipv: int = 1
+    """How many lines with different first moves are wanted, 1..`MAX_FIRST_MOVES`; fewer where there are fewer moves."""
+    root_moves: tuple[str, ...] = ()
+    """The first moves that are searched, each once however often it is named; empty for all."""
 
 
 def open_session(
@@ -82,7 +87,8 @@ def open_session(
     Raises
     ------
     RootsplitError
-        If the game, the position, the strategy, the table's size, the number of workers or the address are wrong.
+        If the game, the position, the strategy, the number of lines, the first moves, the table's size, the number of
+        workers or the address are wrong.
     """
     if address is None and options.table_directory is not None:
         raise OptionsError("threads keep the table in their own memory: --table-dir is for workers on Ray (--address)")
@@ -99,9 +105,21 @@ def open_session(
     return Session(game, executor, executor.table_mb if table_mb is None else table_mb, notice)
 
 
-def _check_strategy(request: SearchRequest) -> None:
+def _check_options(request: SearchRequest) -> None:
     if request.strategy is not None and request.strategy not in STRATEGIES:
         raise RulesError(f"unknown strategy {request.strategy!r}: there are {', '.join(sorted(STRATEGIES))}")
+    if not 1 <= request.multipv <= MAX_FIRST_MOVES:
+        raise RulesError(f"multipv must be from 1 to {MAX_FIRST_MOVES} lines, not {request.multipv}")
+
+
+def _first_moves(referee: Referee, position: Any, texts: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the first moves that are given as text, each once."""
+    legal = referee.legal_moves(position)
+    moves = {referee.game.parse_move(position, text): text for text in texts}
+    for move, text in moves.items():
+        if move not in legal:
+            raise RulesError(f"the root move {text} is not legal in this position")
+    return tuple(moves)
 
 
 def checked_game(
@@ -117,15 +135,15 @@ def checked_game(
     game = load_game(game_name)
     if workers is not None and not 1 <= workers <= MAX_WORKERS:
         raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")
-    _check_strategy(request)
+    _check_options(request)
     if table_mb is not None:
         Segment.private(table_mb).close()
     referee = Referee(game, notice)
     position = referee.play_texts(game.parse(request.position), request.moves)
-    facts = referee.facts(position)
-    if facts.is_over:
-        score = game.score_text(position, facts.outcome, True)
+    if not referee.legal_moves(position):
+        score = game.score_text(position, referee.facts(position).outcome, True)
         raise RulesError(f"the game is over in this position (score {score} for the side to move): nothing to search")
+    _first_moves(referee, position, request.root_moves)
     return game
 
 
@@ -154,6 +172,7 @@ class Session:
     ) -> None:
         self.game = game
         self.referee = Referee(game, notice)
+        self._record = GameRecord(self.referee)
         self.executor = executor
         self._table_mb, self._notice = table_mb, notice
         self._epochs = Epochs(executor)
@@ -176,7 +195,7 @@ class Session:
         RulesError
             If its text or a move is wrong.
         """
-        return self.referee.play_texts(self.game.parse(request.position), request.moves)
+        return self._record.place(request.position, request.moves).position
 
     def search(
         self,
@@ -198,18 +217,19 @@ class Session:
         Raises
         ------
         RulesError
-            If the request's position, moves or strategy are wrong.
+            If the request's position, moves or options are wrong.
         CheckpointError
             If the checkpoint cannot be made or trusted, or belongs to another search.
         RunFailedError
             If no worker is left; its sentence tells the last finished iteration.
         """
-        _check_strategy(request)
+        _check_options(request)
         root = self._root(request)
         position = self.game.position(root.position)
+        first_moves = _first_moves(self.referee, position, request.root_moves)
         workers = self.executor.workers()
         strategy = request.strategy or (DYNAMIC if len(workers) > 1 else SINGLE)
-        checkpointer = None if checkpoint is None else self._checkpointer(checkpoint, request, root)
+        checkpointer = None if checkpoint is None else self._checkpointer(checkpoint, request, root, first_moves)
         before = None if checkpointer is None else checkpointer.resume()
         finished = [] if before is None else self._checked(before, position)
         root_search = Coordinator(
@@ -237,7 +257,8 @@ class Session:
             with stopped_after(None if self.executor.is_simulated else request.limits.time_s, self.stop):
                 result = deepen(
                     root_search, self.referee, position, request.limits, note, self.executor.now_s,
-                    is_selective=self.game.is_selective and self.executor.flags.is_selective, before=tuple(finished),
+                    is_selective=self.game.is_selective and self.executor.flags.is_selective,
+                    multipv=request.multipv, root_moves=first_moves, before=tuple(finished),
                 )  # fmt: skip
             if checkpointer is not None:
                 checkpointer.save()
@@ -254,7 +275,8 @@ class Session:
             request_text=request.position,
             moves=request.moves,
             result=result,
-            line_texts=self._line_texts(result),
+            multipv=request.multipv,
+            iteration_lines=tuple(self._ranked_lines(position, iteration) for iteration in result.iterations),
             workers=len(workers),
             machines=len({info.machine for info in workers}),
             table_mb=self._table_mb,
@@ -279,8 +301,7 @@ class Session:
             lambda key: self.executor.known_move(key ^ salt),
             self.executor.flags.sees_repetition,
         )
-        start = self.game.parse(request.position)
-        position, history = self.referee.follow(start, (), self.referee.line_of(start, request.moves))
+        position, history = self._record.place(request.position, request.moves)
         key = self.referee.facts(position).table_key
         is_selective = self.game.is_selective and self.executor.flags.is_selective
         depth_change = self._depth_change if is_selective else None
@@ -310,13 +331,17 @@ class Session:
         extension, reduction = self.referee.depth_change(rank, number, depth, gives_check)
         return extension if flags.check_extension else 0, reduction if flags.late_reduction else 0
 
-    def _checkpointer(self, file: CheckpointFile, request: SearchRequest, root: Root) -> Checkpointer:
+    def _checkpointer(
+        self, file: CheckpointFile, request: SearchRequest, root: Root, first_moves: tuple[int, ...]
+    ) -> Checkpointer:
         identity = Identity(
             game=self.game.label,
             position=root.position,
             history=root.history,
             contempt=request.contempt,
             flags=tuple(int(flag) for flag in self.executor.flags),
+            multipv=request.multipv,
+            root_moves=first_moves,
             sources=fingerprint(self.game),
         )
         return Checkpointer(file, identity, self.executor.deepest, self._notice)
@@ -324,8 +349,9 @@ class Session:
     def _checked(self, before: Checkpoint, position: Any) -> list[Iteration]:
         """Return the iterations of a checkpoint, whose lines must be legal: they are played and printed."""
         for iteration in before.iterations:
-            if tuple(self.referee.legal_prefix(position, iteration.line)[0]) != iteration.line:
-                raise CheckpointError(f"the checkpoint's line of depth {iteration.depth} is not legal here")
+            for line in iteration.lines:
+                if tuple(self.referee.legal_prefix(position, line.moves)[0]) != line.moves:
+                    raise CheckpointError(f"the checkpoint's line of depth {iteration.depth} is not legal here")
         return list(before.iterations)
 
     def _told(self, position: Any, iteration: Iteration) -> str:
@@ -334,5 +360,10 @@ class Session:
         line = " ".join(self.referee.line_texts(position, iteration.line))
         return f"depth {iteration.depth} was finished with score {score}, line {line}"
 
-    def _line_texts(self, result: SearchResult) -> tuple[tuple[str, ...], ...]:
-        return tuple(tuple(self.referee.line_texts(result.position, item.line)) for item in result.iterations)
+    def _ranked_lines(self, position: Any, iteration: Iteration) -> tuple[RankedLine, ...]:
+        lines = []
+        for rank, line in enumerate(iteration.lines, 1):
+            texts = tuple(self.referee.line_texts(position, line.moves))
+            score_text = self.game.score_text(position, line.score, line.is_solved)
+            lines.append(RankedLine(rank, texts[0], line.score, score_text, iteration.depth, texts, line.is_solved))
+        return tuple(lines)

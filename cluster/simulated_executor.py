@@ -185,6 +185,13 @@ class SimulatedExecutor:
         for segment in self._segments:
             segment.advance_generation()
 
+    def forget(self) -> None:
+        """Empty every table and every worker's history."""
+        for segment in self._segments:
+            segment.clear()
+        for worker in self._workers:
+            worker.searcher.forget()
+
     def submit(self, worker: int, tasks: Sequence[Task]) -> None:
         """Send tasks to a worker as one call."""
         self._now_s += self.model.master_s + self.model.event_s * len(tasks)

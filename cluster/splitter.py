@@ -39,8 +39,11 @@ class Root(NamedTuple):
 class Splitter(Protocol):
     """A strategy for one root; lives as long as the search of that root."""
 
-    def start(self, depth: int, window: Window, epoch: int, workers: int) -> None:
-        """Begin a search of the root to a depth with a window; whatever belongs to older epochs is moot."""
+    def start(self, depth: int, window: Window, epoch: int, workers: int, left_out: tuple[int, ...] = ()) -> None:
+        """Begin a search of the root to a depth with a window; whatever belongs to older epochs is moot.
+
+        First moves that are left out are not searched; at least one remains.
+        """
 
     def next_tasks(self, idle: Sequence[WorkerInfo], ahead: Sequence[WorkerInfo] = ()) -> list[tuple[WorkerInfo, Task]]:
         """Return tasks for idle workers, at most one each; fewer where there is nothing useful to do.

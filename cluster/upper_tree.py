@@ -15,6 +15,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from search.scores import INFINITY
+from tt_store.layout import NO_MOVE
 
 
 class Role(IntEnum):
@@ -167,6 +168,13 @@ class UpperTree:
         self.root = Node(root, depth=0, ply=0, parent=None)
         self._expand, self._depth_change = expand, depth_change
         self._depth = 0
+        self._root_key = root.key
+        self.left_out: tuple[int, ...] = ()
+        """First moves that are no part of the tree for now."""
+        self._set_aside: list[Node] = []
+        """The nodes that they lead to, with what is known of them."""
+        self._best_moves: dict[int, int] = {}
+        """The root's best moves, by the number of moves that were left out."""
         self._registry: dict[tuple[int, int], list[Node]] = {}
         self.contradictions = 0
         """How often two searches of one node disagreed: none in exact-depth mode."""
@@ -189,7 +197,8 @@ class UpperTree:
             Node(child, node.depth - 1, node.ply + 1, node)
             for child in self._expand(node.position, node.ply, node.side, node.history)
         ]
-        children.sort(key=lambda child: child.move != node.best_move)
+        left_out = self.left_out if node is self.root else ()
+        children.sort(key=lambda child: (child.move in left_out, child.move != node.best_move))
         node.children = children
         self._place(node)
         for child in children:
@@ -197,6 +206,25 @@ class UpperTree:
             if known:
                 child.lo, child.hi, child.line = known[0].lo, known[0].hi, known[0].line
             self._register(child)
+        if left_out:
+            self._set_aside = [child for child in children if child.move in left_out]
+            node.children = [child for child in children if child.move not in left_out]
+
+    def leave_out(self, moves: tuple[int, ...]) -> None:
+        """Make a tree in which nothing runs one without some of the first moves: what is known of the others stays."""
+        root = self.root
+        self._registry[root.key, root.depth].remove(root)
+        # Without some of its moves a position is another one: no twin of those with its hash.
+        root.key = hash((self._root_key, moves)) if moves else self._root_key
+        self._register(root)
+        self._best_moves[len(self.left_out)] = root.best_move
+        self.left_out, root.line, root.best_move = moves, (), self._best_moves.get(len(moves), NO_MOVE)
+        root.lo, root.hi, root.force, root.was_tried = -INFINITY, INFINITY, False, False
+        if root.children is not None:
+            children = sorted((*root.children, *self._set_aside), key=lambda child: child.path)
+            self._set_aside = [child for child in children if child.move in moves]
+            root.children = [child for child in children if child.move not in moves]
+            root.lo, root.hi = self.bounds_by_children(root)
 
     def set_bounds(self, node: Node, lo: int, hi: int) -> list[Node]:
         """Tighten a node's bounds, its twins', and those of all ancestors; returns the highest nodes that changed."""
@@ -238,6 +266,8 @@ class UpperTree:
         least_estimate
             Inner nodes that are expected to take fewer nodes become leaves again.
         """
+        if self.left_out:
+            self.leave_out(())
         self._registry, self._depth = {}, depth
         waiting = [self.root]
         inner: list[Node] = []

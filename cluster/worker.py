@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, cast
 
 import ray
 
+from cluster.batch.analyst import Analyst
+from cluster.batch.jobs import pack_answers, unpack_jobs
 from cluster.executor import run_task
 from cluster.fingerprint import Fingerprint, fingerprint
 from cluster.ray_errors import ClusterError
@@ -50,6 +52,8 @@ class Setup(NamedTuple):
     """Where tables go; None for shared memory."""
     ours: Fingerprint
     """Of the driver."""
+    own_table_mb: float
+    """Size of a table of each worker's own, emptied before each position of a batch; 0 for the machine's."""
     is_private: bool
     """Whether Ray runs for our driver alone, so that nothing of it must stay when that is killed."""
 
@@ -178,6 +182,10 @@ class NodeAgent:
         """Advance the table's generation."""
         self._segment.advance_generation()
 
+    def forget(self) -> None:
+        """Empty the table."""
+        self._segment.clear()
+
     def collect(self) -> bytes:
         """Return the next batch of deep entries for other machines."""
         message = self._outbox.collect()
@@ -249,27 +257,37 @@ class Worker:
     def __init__(self, setup: Setup, path: str, slot: int) -> None:
         self._raylet = os.getppid()
         self._segment = Segment.attach(Path(path))
+        self._own = Segment.private(setup.own_table_mb) if setup.own_table_mb else None
         game = load_game(setup.game_name)
         self._metrics = WorkerMetrics(setup.run, game.label)
         self._searcher = Searcher(
             game,
-            self._segment,
+            self._own or self._segment,
             Controls(self._segment.control_address),
             flags=_flags_of(setup.flags),
             slot=slot,
             notice=_log_notice,
         )
+        self._analyst = Analyst(self._searcher, slot, is_fresh=self._own is not None)
         threading.Thread(target=self._watch_agent, name="rootsplit-watch", daemon=True).start()
 
     def ready(self) -> int:
         """Return this process's id."""
         return os.getpid()
 
+    def forget(self) -> None:
+        """Forget killers and history."""
+        self._searcher.forget()
+
     def run(self, message: bytes) -> bytes:
         """Run a message of tasks; returns the message of their results."""
         results = [run_task(self._searcher, task) for task in unpack_tasks(message)]
         self._metrics.note(results)
         return pack_results(results)
+
+    def analyse(self, message: bytes) -> bytes:
+        """Search a message of positions in turn, until a call's time is up; returns the message of the answers."""
+        return pack_answers(self._analyst.run(unpack_jobs(message)))
 
     def _watch_agent(self) -> None:
         """Leave when agent or raylet are gone, even from within a kernel: nobody wants the result any more."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,8 +39,20 @@ class RootResult:
 class RootSearch(Protocol):
     """Searches the root: on this core, or with all workers of a cluster."""
 
-    def __call__(self, depth: int, window: Window) -> RootResult:
-        """Search to a depth with a window."""
+    def __call__(self, depth: int, window: Window, left_out: tuple[int, ...]) -> RootResult:
+        """Search to a depth with a window, without some of the first moves."""
+
+
+@dataclass(frozen=True)
+class RootLine:
+    """The best line that begins with none of the first moves of the lines above it."""
+
+    score: int
+    """Exact at its iteration's depth, from the root's side to move."""
+    moves: tuple[int, ...]
+    """Principal variation, not empty."""
+    is_solved: bool
+    """Whether the score stays, however deep one looks."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +60,24 @@ class Iteration:
     """One finished depth."""
 
     depth: int
-    score: int
-    """Exact at this depth, from the root's side to move."""
-    line: tuple[int, ...]
-    """Principal variation."""
+    lines: tuple[RootLine, ...]
+    """As many as were asked for and there are first moves; the best first."""
     statistics: Statistics
     """Of this iteration alone, aborted and repeated searches included."""
     time_s: float
     """From the start of the whole search."""
     researches: int
     """How often the root's window had to be moved."""
+
+    @property
+    def score(self) -> int:
+        """Score of the best line."""
+        return self.lines[0].score
+
+    @property
+    def line(self) -> tuple[int, ...]:
+        """Moves of the best line."""
+        return self.lines[0].moves
 
 
 @dataclass(frozen=True)
@@ -82,6 +102,11 @@ class SearchResult:
         """Depth of the last finished iteration, 0 if there is none."""
         return self.iterations[-1].depth if self.iterations else 0
 
+    @property
+    def lines(self) -> tuple[RootLine, ...]:
+        """Lines of the last finished iteration: all of one depth."""
+        return self.iterations[-1].lines if self.iterations else ()
+
 
 def deepen(
     root_search: RootSearch,
@@ -91,9 +116,16 @@ def deepen(
     on_iteration: Callable[[Iteration], None] = lambda _iteration: None,
     clock: Callable[[], float] = time.monotonic,
     is_selective: bool = False,
+    multipv: int = 1,
+    root_moves: tuple[int, ...] = (),
     before: Sequence[Iteration] = (),
 ) -> SearchResult:
-    """Search deeper and deeper until a limit is reached or the position is solved.
+    """Search deeper and deeper until a limit is reached or all lines are solved.
+
+    Each iteration searches the root once for each line, every time without the first moves of the lines before; the
+    table is warm by then. A solved line is not searched again: it is what it is at any depth. An iteration that is
+    stopped between two lines counts for nothing: all lines of a result have one depth. A selective search may find
+    that a later line is the better one; lines are sorted by their scores.
 
     Parameters
     ----------
@@ -102,7 +134,8 @@ def deepen(
     referee, position
         The game and its position.
     limits
-        Depth and mate are kept here; `root_search` keeps nodes and time.
+        Depth and mate are kept here; `root_search` keeps nodes and time. All hold for the lines together; the best
+        line alone can be the mate that is asked for.
     on_iteration
         Called after each finished iteration.
     clock
@@ -110,45 +143,130 @@ def deepen(
     is_selective
         Whether the search leaves moves out. The first mate it finds need not be the shortest one; an iteration that
         begins with its score looks for nothing but shorter ones.
+    multipv
+        How many lines are wanted, at least 1; there are fewer where there are fewer first moves.
+    root_moves
+        The legal first moves that are searched; empty for all.
     before
         Iterations that an earlier run has finished, from depth 1 on: this one goes on behind them.
     """
     started = clock()
     facts = referee.facts(position)
-    if facts.is_over:
+    if not referee.legal_moves(position):
         return SearchResult(position, (), Statistics(), 0.0, True, None, facts.outcome, ())
     plies_left = referee.game.plies_left(position)
     last_depth = limits.last_depth if plies_left is None else min(limits.last_depth, plies_left)
-    aspiration = Aspiration()
-    iterations = [item for item in before if item.depth <= last_depth]
+    legal = referee.legal_moves(position)
+    first_moves = [move for move in legal if not root_moves or move in root_moves]
+    left_out = tuple(move for move in legal if move not in first_moves)
+    lines = _Lines([Aspiration() for _ in first_moves[:multipv]], left_out)
+    iterations: list[Iteration] = []
     total = Statistics()
-    for item in iterations:
-        aspiration.finish(item.score)
-        total = total.merged(item.statistics)
-        started = clock() - item.time_s
-    is_solved = bool(iterations) and _solves(iterations, plies_left, is_selective)
-    is_over = is_solved or (bool(iterations) and _is_wanted_mate(iterations, limits))
-    for depth in range(len(iterations) + 1, len(iterations) if is_over else last_depth + 1):
-        result, spent, researches = _search_depth(root_search, aspiration, depth)
+    for item in before:
+        if item.depth <= last_depth:
+            lines.restore(item.lines)
+            iterations.append(item)
+            total = total.merged(item.statistics)
+            started = clock() - item.time_s
+    for depth in range(len(iterations) + 1, last_depth + 1):
+        if iterations and (not lines.unsolved or _is_wanted_mate(mate_distance(iterations[-1].score), limits)):
+            break
+        # Only a forged entry of the table gives a score without moves: those of before, or any legal one, stand in.
+        known = [line.moves for line in lines.unsolved] + [(move,) for move in first_moves]
+        results, spent, researches = _search_lines(root_search, lines.aspirations, depth, lines.left_out, known)
         total = total.merged(spent)
-        if not result.is_finished:
+        if not results:
             break
-        elapsed_s = clock() - started
-        iterations.append(Iteration(depth, result.score, result.line, spent, elapsed_s, researches))
+        earlier = [line.score for line in lines.unsolved] if is_selective else None
+        ranked = lines.take(_judged(results, earlier, depth, plies_left))
+        iterations.append(Iteration(depth, ranked, spent, clock() - started, researches))
         on_iteration(iterations[-1])
-        is_solved = _solves(iterations, plies_left, is_selective)
-        if is_solved or _is_wanted_mate(iterations, limits):
-            break
-    return _conclude(referee, position, facts, iterations, total, clock() - started, is_solved)
+    return _conclude(position, first_moves[0], facts, iterations, total, clock() - started)
 
 
-def _search_depth(root_search: RootSearch, aspiration: Aspiration, depth: int) -> tuple[RootResult, Statistics, int]:
+@dataclass
+class _Lines:
+    """The lines of a search between two iterations."""
+
+    aspirations: list[Aspiration]
+    """Of those that are not solved."""
+    left_out: tuple[int, ...]
+    """First moves that are not searched, those of solved lines included."""
+    solved: list[RootLine] = field(default_factory=list)
+    unsolved: list[RootLine] = field(default_factory=list)
+
+    def take(self, fresh: list[RootLine]) -> tuple[RootLine, ...]:
+        """Take what an iteration has searched, the best first; returns all lines of that iteration."""
+        ranked = sorted(self.solved + fresh, key=lambda line: -line.score)
+        self.aspirations = [item for item, line in zip(self.aspirations, fresh, strict=True) if not line.is_solved]
+        self.solved = [line for line in ranked if line.is_solved]
+        self.unsolved = [line for line in fresh if not line.is_solved]
+        self.left_out += tuple(line.moves[0] for line in fresh if line.is_solved)
+        return tuple(ranked)
+
+    def restore(self, ranked: Sequence[RootLine]) -> None:
+        """Take an iteration of an earlier run."""
+        fresh = [line for line in ranked if line not in self.solved]
+        for aspiration, line in zip(self.aspirations, fresh, strict=True):
+            aspiration.finish(line.score)
+        self.take(fresh)
+
+
+def _judged(results: list[RootResult], earlier: list[int] | None, depth: int, plies_left: int | None) -> list[RootLine]:
+    """Return the lines of an iteration, the best first, and whether their scores stay.
+
+    Parameters
+    ----------
+    results
+        What the root's searches came to.
+    earlier
+        Scores of the lines that were not solved one iteration before; None if a mate needs no confirmation by them.
+    depth, plies_left
+        Of the iteration, and to the end of the longest game.
+    """
+    lines = []
+    for rank, result in enumerate(sorted(results, key=lambda result: -result.score)):
+        distance = mate_distance(result.score)
+        # A mate within the horizon is proved, and no shorter one was found before.
+        is_mate = distance is not None and abs(distance) <= depth
+        is_confirmed = earlier is None or earlier[rank : rank + 1] == [result.score]
+        lines.append(RootLine(result.score, result.line, depth == plies_left or (is_mate and is_confirmed)))
+    return lines
+
+
+def _search_lines(
+    root_search: RootSearch,
+    aspirations: list[Aspiration],
+    depth: int,
+    left_out: tuple[int, ...],
+    known: list[tuple[int, ...]],
+) -> tuple[list[RootResult], Statistics, int]:
+    """Search one depth for all lines; returns none of them if the search was stopped before it had the last one.
+
+    A result without a line gets the first known one whose move is not left out.
+    """
+    results: list[RootResult] = []
+    spent, researches = Statistics(), 0
+    for aspiration in aspirations:
+        result, more, failures = _search_depth(root_search, aspiration, depth, left_out)
+        spent, researches = spent.merged(more), researches + failures
+        if not result.is_finished:
+            return [], spent, researches
+        line = result.line or next(line for line in known if line[0] not in left_out)
+        results.append(replace(result, line=line))
+        left_out += line[:1]
+    return results, spent, researches
+
+
+def _search_depth(
+    root_search: RootSearch, aspiration: Aspiration, depth: int, left_out: tuple[int, ...]
+) -> tuple[RootResult, Statistics, int]:
     """Search one depth until its score lies inside the window; returns what all tries counted, and how many failed."""
     window = aspiration.begin(depth)
     spent = Statistics()
     researches = 0
     while True:
-        result = root_search(depth, window)
+        result = root_search(depth, window, left_out)
         spent = spent.merged(result.statistics)
         if not result.is_finished:
             return result, spent, researches
@@ -159,41 +277,27 @@ def _search_depth(root_search: RootSearch, aspiration: Aspiration, depth: int) -
         window = aspiration.after_failure(window, result.score)
 
 
-def _solves(iterations: Sequence[Iteration], plies_left: int | None, is_selective: bool) -> bool:
-    """Tell whether the last iteration's score is the value of the game."""
-    last = iterations[-1]
-    distance = mate_distance(last.score)
-    # A mate within the horizon is proved, and no shorter one was found before.
-    is_mate = distance is not None and abs(distance) <= last.depth
-    is_confirmed = not is_selective or [item.score for item in iterations[-2:]] == [last.score] * 2
-    return last.depth == plies_left or (is_mate and is_confirmed)
-
-
-def _is_wanted_mate(iterations: Sequence[Iteration], limits: Limits) -> bool:
-    distance = mate_distance(iterations[-1].score)
+def _is_wanted_mate(distance: int | None, limits: Limits) -> bool:
     if distance is None or limits.mate is None or distance <= 0:
         return False
     return (distance + 1) // 2 <= limits.mate
 
 
 def _conclude(
-    referee: Referee,
     position: Any,
+    any_move: int,
     facts: Facts,
     iterations: list[Iteration],
     total: Statistics,
     time_s: float,
-    is_solved: bool,
 ) -> SearchResult:
-    if iterations:
-        last = iterations[-1]
-        # Only a forged entry of the table gives a score without a line: a legal move all the same.
-        line = next((item.line for item in reversed(iterations) if item.line), ()) or (
-            referee.legal_moves(position)[0],
-        )
-        return SearchResult(position, tuple(iterations), total, time_s, is_solved, line[0], last.score, line)
-    move = referee.legal_moves(position)[0]
-    return SearchResult(position, (), total, time_s, False, move, facts.evaluation, (move,))
+    if not iterations:
+        score = facts.outcome if facts.is_over else facts.evaluation
+        return SearchResult(position, (), total, time_s, False, any_move, score, (any_move,))
+    best = iterations[-1].lines[0]
+    return SearchResult(
+        position, tuple(iterations), total, time_s, best.is_solved, best.moves[0], best.score, best.moves
+    )
 
 
 def search(
@@ -206,6 +310,8 @@ def search(
     contempt: int = 0,
     on_iteration: Callable[[Iteration], None] = lambda _iteration: None,
     notice: Callable[[str], None] = print_notice,
+    multipv: int = 1,
+    root_moves: tuple[int, ...] = (),
 ) -> SearchResult:
     """Search a position on the calling thread with a table of its own.
 
@@ -223,27 +329,43 @@ def search(
         What a draw costs the side to move, in the game's units.
     on_iteration, notice
         Called after each iteration, and with a line if something must be compiled first.
+    multipv, root_moves
+        As for `deepen`.
     """
     control_words = np.zeros(CONTROL_WORDS, np.int64)
     controls = Controls(control_words.ctypes.data)
     with Segment.private(table_mb) as segment:
         searcher = Searcher(game, segment, controls, flags=flags, notice=notice)
-        root_search = _OneCore(searcher, position, limits, contempt)
+        root_search = OneCore(searcher, Job(position, depth=1, contempt=contempt), limits)
         with stopped_after(limits.time_s, lambda: controls.stop(Job(None, 0).epoch)):
             is_selective = game.is_selective and flags.is_selective
-            return deepen(root_search, searcher.referee, position, limits, on_iteration, is_selective=is_selective)
+            return deepen(
+                root_search, searcher.referee, position, limits, on_iteration,
+                is_selective=is_selective, multipv=multipv, root_moves=root_moves,
+            )  # fmt: skip
 
 
-class _OneCore:
-    """The root search of one core."""
+class OneCore:
+    """The root search of one core.
 
-    def __init__(self, searcher: Searcher, position: Any, limits: Limits, contempt: int) -> None:
-        self._searcher = searcher
+    Parameters
+    ----------
+    searcher
+        Runs the jobs.
+    job
+        What they have in common: the position, its history, the task and epoch by which they are ended.
+    limits
+        Nodes are kept here.
+    """
+
+    def __init__(self, searcher: Searcher, job: Job, limits: Limits) -> None:
+        self._searcher, self._job = searcher, job
         self._nodes_left = limits.node_limit
-        self._job = Job(position, depth=1, contempt=contempt)
 
-    def __call__(self, depth: int, window: Window) -> RootResult:
-        job = self._job._replace(depth=depth, alpha=window.alpha, beta=window.beta, node_limit=self._nodes_left)
+    def __call__(self, depth: int, window: Window, left_out: tuple[int, ...]) -> RootResult:
+        """Search the root to a depth with a window, without some of the first moves."""
+        alpha, beta = window
+        job = self._job._replace(depth=depth, alpha=alpha, beta=beta, node_limit=self._nodes_left, left_out=left_out)
         outcome = self._searcher.run(job)
         self._nodes_left = max(0, self._nodes_left - outcome.statistics.nodes)
         return RootResult(outcome.score, outcome.line, outcome.statistics, outcome.status == at.RUNNING)

@@ -27,6 +27,8 @@ _history = jit.specialise("search.history", _game, _flags)
 _repetition = jit.specialise("search.repetition", _game, _flags)
 _quiescence = jit.specialise("search.quiescence", _game, _flags)
 _rules = jit.specialise("search.selectivity", _game, _flags)
+_root_moves = jit.specialise("search.root_moves", _game, _flags)
+ask_estimate = jit.specialise("search.estimates", _game, _flags).ask_estimate
 
 moves, play, outcome, key_of = _game.moves, _game.play, _game.outcome, _game.key
 side_to_move, stuck, pass_turn = _game.side_to_move, _game.stuck, _game.pass_turn
@@ -46,11 +48,13 @@ note_check: Callable[..., int] = _rules.note_check
 is_far_above, is_far_below = _rules.is_far_above, _rules.is_far_below
 may_pass, pass_reduction = _rules.may_pass, _rules.pass_reduction
 is_skipped, late_reduction = _rules.is_skipped, _rules.late_reduction
+is_plain_move = _rules.is_plain_move
 is_whole, asks_for_mate = _rules.is_whole, _rules.asks_for_mate
 may_cut_by_estimate, correct_estimate = _rules.may_cut_by_estimate, _rules.correct_estimate
 begin_verification, depth_below = _rules.begin_verification, _rules.depth_below
 may_be_singular, left_out, leave_out = _rules.may_be_singular, _rules.left_out, _rules.leave_out
 key_without = _rules.key_without
+keep_others, key_of_others = _root_moves.keep_others, _root_moves.key_of_others
 
 PRUNES = _flags.pruning != Pruning.NONE
 FAIL_HARD = _flags.pruning == Pruning.FAIL_HARD
@@ -67,6 +71,8 @@ KEEPS_PATH = REPEATS or SEES_CHECKS
 SELECTIVE = PASSES or REDUCES or SKIPS
 LOOKS_AHEAD = _ordering.LOOKS_AHEAD
 RANK_SHIFT = _ordering.RANK_SHIFT
+ASKS_EARLY = TABLE and QUIESCES
+"""Whether each child asks the table: with a quiescence search there is nothing else at the horizon."""
 VERIFIED_DEPTH, LEAST_INTERNAL_DEPTH = _rules.VERIFIED_DEPTH, _rules.LEAST_INTERNAL_DEPTH
 
 MOVE_ROW_BYTES = _notes.MOVE_ROW_BYTES
@@ -111,6 +117,7 @@ def ask_table(position: Any, child: Any, following: int, last: int, memory: int)
     table, buckets = read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS)
     key = salted_key(child, key_of(child), memory)
     prefetch_bucket(table, buckets, key)
+    ask_estimate(child, memory)
     if LOOKS_AHEAD and following < last:
         sibling = play(position, read_int(following) & MOVE_MASK)
         prefetch_bucket(table, buckets, salted_key(sibling, key_of(sibling), memory))
@@ -212,6 +219,8 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
     last = moves(position, end)
     if STUCK and last == end:
         return final_score(position, stuck(position), ply, memory)
+    if ply == 0:
+        last = keep_others(end, last, memory)
     arrange_moves(position, table_move, ply, memory, end, last)
     best = -INFINITY
     best_move = NO_MOVE
@@ -221,14 +230,20 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         if SINGULAR and move == excluded:
             continue
 
-        # Step 6. Play the move; leave it out, or decide how deeply it is searched.
+        # Step 6. Leave the move out, if that can be told without playing it; else play it, leave it out then, or decide
+        # how deeply it is searched.
+        number, rank = (cursor - end) // WORD_BYTES, read_int(cursor) >> RANK_SHIFT
+        may_skip = SKIPS and may_cut and best > -MATE_BOUND
+        is_plain = may_skip and is_plain_move(position, move, rank, low, memory) == 1
+        if is_plain and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
+            continue
         child = play(position, move)
+        child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory) if ASKS_EARLY else key
         result = outcome(child)
         if REPEATS and result == ONGOING and repeats(child, key_of(child), ply + 1, memory) == 1:
             result = DRAW
         gives_check = enter_path(child, key_of(child), ply + 1, memory) if KEEPS_PATH else 0
-        number, rank = (cursor - end) // WORD_BYTES, read_int(cursor) >> RANK_SHIFT
-        may_skip = SKIPS and may_cut and best > -MATE_BOUND and gives_check == 0 and result == ONGOING
+        may_skip = may_skip and not is_plain and gives_check == 0 and result == ONGOING
         if may_skip and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
             continue
         child_depth = depth_below(depth, gives_check, is_singular if move == table_move else 0, ply, memory)
@@ -244,7 +259,8 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         else:
             # Step 8. The first move gets the full window, the others a null window, late ones a shallower search too;
             # if they beat it, the whole depth, and the rest of the window.
-            child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory) if TABLE else key
+            if TABLE and not ASKS_EARLY:
+                child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory)
             if KEEPS_PATH:
                 note_move(position, move, ply, memory)
             lower = low if PRUNES else OPEN_LOW
@@ -296,7 +312,8 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
     Parameters
     ----------
     position, depth, ply, memory
-        As in `search_node`; `TASK_ALPHA` and `TASK_BETA` of the workspace hold the window.
+        As in `search_node`; `TASK_ALPHA` and `TASK_BETA` of the workspace hold the window. At
+        ply 0 the moves that it lists as left out are not searched.
 
     Returns
     -------
@@ -304,8 +321,12 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
         The score, by the contract of `search_node` for the window that the workspace then holds. It is void if
         `STATUS` is neither `RUNNING` nor changed by a narrowing that this function has dealt with.
     """
-    key = salted_key(position, key_of(position), memory)
+    key = key_of_others(salted_key(position, key_of(position), memory), memory)
+    write_int(memory + at.ROOT_KEY, as_int(key))
     result = outcome(position)
+    if STUCK and result == DRAW and ply == 0 and depth > 0:
+        # A draw that nobody claimed: who asks for a move wants one.
+        result = ONGOING
     if result != ONGOING or (depth <= 0 and not QUIESCES):
         write_int(memory + at.STATUS, at.RUNNING)
         return leaf_score(position, result, ply, memory)

@@ -14,6 +14,9 @@ from tt_store.errors import RootsplitError
 MAX_DEPTH = MAX_PLY - 16
 """Deepest iteration, in plies: lines and table entries hold no more."""
 
+MAX_FIRST_MOVES = 1024
+"""No position has more moves, whatever the game (see `search.rules`)."""
+
 NO_NODE_LIMIT = 1 << 60
 
 

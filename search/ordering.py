@@ -1,8 +1,13 @@
 """Move ordering: table move, killers (Akl and Newborn 1977), the game's own estimate, history (Schaeffer 1983).
 
-Instantiated together with the kernel. A ranked move is one word, ``rank << 16 | move``, so that a move and its rank
-are moved at once. Where a game tells quiet moves from others, the killers and what `search.history` knows rank the
-quiet ones alone::
+Instantiated together with the kernel. A ranked move is one word, so that the greatest word is the move to try, and a
+move and its rank are moved at once::
+
+    63 ................. 26 25 ............ 16 15 ..... 0
+     rank, signed            place, from last   move
+
+The place is where the game generated it: among equals the first comes first. Where a game tells quiet moves from
+others, the killers and what `search.history` knows rank the quiet ones alone::
 
     table move > what gains by `order` > killers > counter-move > other quiet moves > what loses by `order`
 """
@@ -32,9 +37,10 @@ move_before, promise, counter_move = _history.move_before, _history.promise, _hi
 credit_quiet: Callable[..., int] = _history.credit_quiet
 is_quiet = _game.is_quiet
 
-RANK_SHIFT = 16
-TABLE_RANK = 1 << 44
-KILLER_RANK = 1 << 43
+PLACE_SHIFT, RANK_SHIFT = 16, 26
+PLACES = 1 << (RANK_SHIFT - PLACE_SHIFT)
+TABLE_RANK = 1 << 36
+KILLER_RANK = 1 << 35
 ORDER_WEIGHT = 1 << 12
 """A game's estimate outweighs history by this factor; history decides among equals."""
 HISTORY_LIMIT = ORDER_WEIGHT - 1
@@ -49,6 +55,12 @@ COUNTER_RANK = QUIET_BOUND - 3
 def killer_address(memory: int, ply: int) -> int:
     """Return the address of the two killers of a ply."""
     return memory + at.KILLERS + ply * at.KILLERS_A_PLY * WORD_BYTES
+
+
+@jit.helper
+def ranked(rank: int, place: int, move: int) -> int:
+    """Return the word of a move with its rank and its place among the moves."""
+    return rank << RANK_SHIFT | PLACES - 1 - place << PLACE_SHIFT | move
 
 
 @jit.helper
@@ -79,7 +91,7 @@ def rank_moves(position: Any, table_move: int, ply: int, memory: int, begin: int
                 rank = order(position, move) * ORDER_WEIGHT
             if HAS_HISTORY:
                 rank += read_int(memory + HISTORY + move_slot(position, move) * WORD_BYTES)
-        write_int(cursor, rank << RANK_SHIFT | move)
+        write_int(cursor, ranked(rank, (cursor - begin) // WORD_BYTES, move))
     return 0
 
 
@@ -96,16 +108,14 @@ def swap_to_front(move: int, begin: int, last: int) -> int:
 
 @jit.helper
 def pick_move(cursor: int, last: int) -> int:
-    """Bring the move of the highest rank to the cursor and return it; equals keep their order."""
+    """Bring the move of the highest rank to the cursor and return it."""
     best = cursor
     word = read_int(cursor)
     for other in range(cursor + WORD_BYTES, last, WORD_BYTES):
-        if read_int(other) >> RANK_SHIFT > word >> RANK_SHIFT:
+        if read_int(other) > word:
             best = other
             word = read_int(other)
-    # Shift the others up by one, so that equal ranks stay as the game generated them.
-    for gap in range(best, cursor, -WORD_BYTES):
-        write_int(gap, read_int(gap - WORD_BYTES))
+    write_int(best, read_int(cursor))
     write_int(cursor, word)
     return word & MOVE_MASK
 

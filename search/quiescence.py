@@ -19,18 +19,18 @@ from tt_store.table import MISS, entry_bound, entry_move, entry_score, probe
 
 _game, _flags = jit.binding(__name__)
 _notes = jit.specialise("search.bookkeeping", _game, _flags)
-_repetition = jit.specialise("search.repetition", _game, _flags)
 _ordering = jit.specialise("search.ordering", _game, _flags)
 _selectivity = jit.specialise("search.selectivity", _game, _flags)
+_estimates = jit.specialise("search.estimates", _game, _flags)
 
 moves, captures, play, outcome, key_of = _game.moves, _game.captures, _game.play, _game.outcome, _game.key
-evaluate, side_to_move, stuck, order = _game.evaluate, _game.side_to_move, _game.stuck, _game.order
+side_to_move, stuck, order = _game.side_to_move, _game.stuck, _game.order
 enter_node, reach, remember = _notes.enter_node, _notes.reach, _notes.remember
 leaf_score: Callable[..., int] = _notes.leaf_score
 final_score: Callable[..., int] = _notes.final_score
 extend_line, count, MOVE_ROW_BYTES, STUCK = _notes.extend_line, _notes.count, _notes.MOVE_ROW_BYTES, _notes.STUCK
-table_key = _repetition.table_key
-pick_move, RANK_SHIFT = _ordering.pick_move, _ordering.RANK_SHIFT
+estimate_of, ask_estimate = _estimates.estimate_of, _estimates.ask_estimate
+pick_move = _ordering.pick_move
 note_check, SEES_CHECKS = _selectivity.note_check, _selectivity.SEES_CHECKS
 
 TABLE = _flags.table
@@ -48,7 +48,7 @@ def rank_captures(position: Any, table_move: int, begin: int, last: int) -> int:
     for cursor in range(begin, last, WORD_BYTES):
         move = read_int(cursor)
         rank = _ordering.TABLE_RANK if move == table_move else order(position, move)
-        write_int(cursor, rank << RANK_SHIFT | move)
+        write_int(cursor, _ordering.ranked(rank, (cursor - begin) // WORD_BYTES, move))
     return 0
 
 
@@ -87,7 +87,7 @@ def quiescence(position: Any, key: int, alpha: int, beta: int, ply: int, fallen:
 
     # Step 2. Stand pat, unless in check.
     checked = SEES_CHECKS and read_int(memory + at.CHECKS + ply * WORD_BYTES) == 1
-    estimate = evaluate(position) if EVALUATES else 0
+    estimate = estimate_of(position, memory) if EVALUATES else 0
     best = -INFINITY if checked else estimate
     best_move = NO_MOVE
     low = max(alpha, best)
@@ -106,6 +106,7 @@ def quiescence(position: Any, key: int, alpha: int, beta: int, ply: int, fallen:
             # It loses by exchange, and so do all that follow.
             break
         child = play(position, move)
+        ask_estimate(child, memory)
         result = outcome(child)
         is_same_side = EXTRA_TURNS and side_to_move(child) == side_to_move(position)
         if result != ONGOING:

@@ -63,8 +63,12 @@ class Referee:
         jit.warm_up(self.rulebook, self._touch_all, notice)
 
     def legal_moves(self, position: Any) -> list[int]:
-        """Return the legal moves as the game generates them; none where the game is over."""
-        if self.facts(position).is_over:
+        """Return the legal moves as the game generates them; none where the game is over.
+
+        In a game that defines `stuck` a draw by rule ends nothing by itself: somebody must claim it. Where there are
+        moves, they are legal.
+        """
+        if not self.game.has("stuck") and self.facts(position).is_over:
             return []
         begin = self._buffer.ctypes.data
         end = self.rulebook.list_moves(position, begin)
@@ -127,8 +131,8 @@ class Referee:
         """
         return self.follow(position, (), self.line_of(position, texts))[0]
 
-    def line_of(self, position: Any, texts: Iterable[str]) -> tuple[int, ...]:
-        """Return the legal line that is given as text.
+    def line_of(self, position: Any, texts: Iterable[str], first_number: int = 1) -> tuple[int, ...]:
+        """Return the legal line that is given as text; errors count its moves from a first number.
 
         Raises
         ------
@@ -136,7 +140,7 @@ class Referee:
             If one of the moves is no move, or not legal where it is played.
         """
         line = []
-        for number, text in enumerate(texts, 1):
+        for number, text in enumerate(texts, first_number):
             move = self.game.parse_move(position, text)
             if move not in self.legal_moves(position):
                 raise RulesError(f"move {number}, {text}, is not legal there")

@@ -22,7 +22,7 @@ REPEATS = HAS_CLOCK and _flags.sees_repetition
 
 NEAR_DRAW = 70
 """From this clock on it is part of the key: a draw at 100 is then out of reach of the lines that matter before."""
-_SOONEST = 4
+SOONEST = 4
 """No position comes back sooner: both sides move away and back."""
 
 
@@ -51,7 +51,7 @@ def repeats(position: Any, key: Word, ply: int, memory: int) -> int:
     """
     path = memory + at.PATH_KEYS
     was_seen = 0
-    for before in range(ply - _SOONEST, ply - min(clock(position), ply + at.HISTORY_KEYS) - 1, -2):
+    for before in range(ply - SOONEST, ply - min(clock(position), ply + at.HISTORY_KEYS) - 1, -2):
         if read_word(path + before * WORD_BYTES) == key:
             if before >= 0 or was_seen == 1:
                 return 1

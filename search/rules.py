@@ -10,6 +10,7 @@ A game is one Python file. Its compiled functions look into positions; nobody el
     outcome(position)           @helper: ONGOING, or the final score for the side to move: -MATE, MATE, DRAW, other
     key(position)               @helper: a well mixed 64-bit hash (uint64) of all that matters, `mix` helps
     evaluate(position)          @helper: an estimate for the side to move, within (-MATE_BOUND, MATE_BOUND)
+                                which depends on nothing but what `key` sees, and on a `clock` above FRESH_CLOCK
     parse(text)                 the Position of a text, or RulesError with one sentence
     text(position)              the text of a Position
     move_text(position, move)   a move in its users' notation
@@ -17,14 +18,16 @@ A game is one Python file. Its compiled functions look into positions; nobody el
 
 Optional names::
 
-    order(position, move)       @helper: a small estimate (|x| < 2^28) of a move for its mover; higher is tried first
+    order(position, move)       @helper: a small estimate (|x| < 2^22) of a move for its mover; higher is tried first
     move_slot(position, move)   @helper, with HISTORY_SIZE: 0..HISTORY_SIZE-1; asks for killers and history
     side_to_move(position)      @helper, 0 or 1: needed only if a move may leave the same side to move
     count_moves(position)       @helper: how many `moves` pushes; perft then asks for no outcome: draws by rule go on
-    stuck(position)             @helper: the final score where `moves` pushes none; `outcome` need not see that then
+    stuck(position)             @helper: the final score where `moves` pushes none; `outcome` need not see that then.
+                                Where it tells a draw though there are moves, who likes may go on
     clock(position)             @helper: plies since a move that cannot be undone. A position that came before is then
                                 a draw (see `search.repetition`), and so is, by `outcome`, a clock of 100
     in_check(position)          @helper, 1 or 0: whether the side to move must answer a threat to its king
+    may_check(position, move)   @helper: 0 only if a move surely gives no check; the search need not play it to know
     is_quiet(position, move)    @helper, 1 or 0: whether a move leaves the material alone; see `search.history`
     captures(position, end)     @helper: push the moves of the quiescence search; one of a negative `order` is left out
     exchange_at_least(position, move, threshold)  @helper, 1 or 0: whether the exchange that a move begins wins so much
@@ -55,10 +58,12 @@ import numpy as np
 from search.jit import helper, inlined
 from search.scores import MATE, MATE_BOUND, mate_distance
 from tt_store.errors import RootsplitError
-from tt_store.layout import WORD_BYTES
+from tt_store.layout import SHORT_BYTES, WORD_BYTES
 from tt_store.native import Word, write_int
 
 MAX_MOVE = 0xFFFF
+FRESH_CLOCK = 40
+"""Up to this clock no estimate depends on it."""
 _GAMES_PACKAGE = "search.games"
 _REQUIRED = (
     "Position", "MAX_MOVES", "START", "moves", "play", "outcome", "key", "evaluate",
@@ -163,6 +168,7 @@ class Game:
     has_pieces: PositionRule
     is_quiet: MoveRule
     """0 by default."""
+    may_check: MoveRule
     captures: MovesRule
     """None by default."""
     exchange_at_least: ExchangeRule
@@ -177,7 +183,10 @@ class Game:
     @property
     def history_words(self) -> int:
         """Words of a workspace for what the search learns about moves: see `search.history`."""
-        return self.history_size * (self.history_size + 2) if self.has("is_quiet") else self.history_size
+        if not self.has("is_quiet"):
+            return self.history_size
+        shorts = self.history_size * (self.history_size + 1)
+        return self.history_size + -(-shorts * SHORT_BYTES // WORD_BYTES)
 
     @property
     def is_selective(self) -> bool:
@@ -302,6 +311,7 @@ def load_game(name: str) -> Game:
         in_check=getattr(module, "in_check", _no_count),
         has_pieces=getattr(module, "has_pieces", _no_count),
         is_quiet=getattr(module, "is_quiet", _no_order),
+        may_check=getattr(module, "may_check", _no_order),
         captures=getattr(module, "captures", _no_moves),
         exchange_at_least=getattr(module, "exchange_at_least", _even_exchange),
         pass_turn=getattr(module, "pass_turn", _same_position),

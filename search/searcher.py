@@ -45,6 +45,8 @@ class Job(NamedTuple):
     """Mixed into all keys (signed 64-bit): searches of different salts share nothing in the table."""
     history: tuple[int, ...] = ()
     """Hashes of the positions before this one that can come back, the latest last: `ply` of them are the search's."""
+    left_out: tuple[int, ...] = ()
+    """First moves that are not searched, fewer than there are; only at ply 0."""
 
 
 class Outcome(NamedTuple):
@@ -112,7 +114,7 @@ class Searcher:
         self.game, self.flags = game, flags
         self.referee = Referee(game, notice)
         self._kernel = jit.specialise("search.kernel", game, flags)
-        self._segment, self._controls = segment, controls
+        self.segment, self.controls = segment, controls
         self._memory = np.zeros(at.workspace_words(game.max_moves, game.history_words), np.int64)
         self._address = self._memory.ctypes.data
         self._put(at.PROGRESS_ADDRESS, controls.progress_address(slot))
@@ -143,7 +145,7 @@ class Searcher:
         line: tuple[int, ...] = ()
         if status == at.RUNNING and score > window[0]:
             line = self._line(job)
-        best_move = line[0] if line else self._known_move(job.position, job, is_exact=False)
+        best_move = line[0] if line else self._known_move(self._get(at.ROOT_KEY), is_exact=False)
         return Outcome(score, *window, status, line, statistics, best_move)
 
     def forget(self) -> None:
@@ -158,14 +160,17 @@ class Searcher:
         self._put(at.NODE_LIMIT, job.node_limit)
         self._put(at.TASK_ID, job.task_id)
         self._put(at.EPOCH, job.epoch)
-        self._put(at.CELL_ADDRESS, self._controls.cell_address(job.task_id))
+        self._put(at.CELL_ADDRESS, self.controls.cell_address(job.task_id))
         self._put(at.TASK_ALPHA, job.alpha)
         self._put(at.TASK_BETA, job.beta)
-        self._put(at.GENERATION, self._segment.generation)
+        self._put(at.GENERATION, self.segment.generation)
         self._put(at.CONTEMPT, job.contempt)
         mark = self.referee.facts(job.position).side_to_move if self.game.has_extra_turns else job.ply & 1
         self._put(at.SIDE_MARK, mark ^ job.side)
         self._put(at.KEY_SALT, job.salt ^ self._variant_salt)
+        self._put(at.LEFT_OUT_MOVES, len(job.left_out))
+        left_out = at.left_out_offset(self.game.max_moves) // WORD_BYTES
+        self._memory[left_out : left_out + len(job.left_out)] = job.left_out
         if self.game.has("clock"):
             self._put_history(job)
         return int(self._kernel.search_root(job.position, job.depth, job.ply, self._address))
@@ -184,20 +189,22 @@ class Searcher:
         begin = (at.LINES + job.ply * at.LINE_BYTES) // WORD_BYTES
         raw = (int(move) for move in self._memory[begin : begin + length])
         line, position = self.referee.legal_prefix(job.position, raw)
+        key = self._get(at.ROOT_KEY)
         while len(line) < job.depth:
-            move = self._known_move(position, job, is_exact=True)
+            if line:
+                key = self.referee.facts(position).table_key ^ job.salt ^ self._variant_salt
+            move = self._known_move(key, is_exact=True)
             if move == NO_MOVE or move not in self.referee.legal_moves(position):
                 break
             line.append(move)
             position = self.referee.play(position, move)
-        return tuple(line)
+        return () if line and line[0] in job.left_out else tuple(line)
 
-    def _known_move(self, position: Any, job: Job, *, is_exact: bool) -> int:
-        """Return the table's move for a position, of any entry or only of an exact one; perhaps an illegal one."""
+    def _known_move(self, key: int, *, is_exact: bool) -> int:
+        """Return the table's move for a salted key, of any entry or only of an exact one; perhaps an illegal one."""
         if not self.flags.table:
             return NO_MOVE
-        key = self.referee.facts(position).table_key ^ job.salt ^ self._variant_salt
-        segment = self._segment
+        segment = self.segment
         entry = unpack(self.referee.rulebook.probe_table(segment.table_address, segment.buckets, key))
         return entry.move if entry.bound == BOUND_EXACT or not is_exact else NO_MOVE
 

@@ -22,8 +22,11 @@ from tt_store.table import MISS, entry_bound, entry_depth, entry_move, entry_sco
 
 _game, _flags = jit.binding(__name__)
 _ordering = jit.specialise("search.ordering", _game, _flags)
+_estimates = jit.specialise("search.estimates", _game, _flags)
+SOONEST = jit.specialise("search.repetition", _game, _flags).SOONEST
 
-evaluate, in_check, has_pieces = _game.evaluate, _game.in_check, _game.has_pieces
+in_check, may_check, has_pieces, clock = _game.in_check, _game.may_check, _game.has_pieces, _game.clock
+estimate_of = _estimates.estimate_of
 exchange_at_least = _game.exchange_at_least
 QUIET_BOUND, COUNTER_RANK = _ordering.QUIET_BOUND, _ordering.COUNTER_RANK
 
@@ -35,6 +38,7 @@ REDUCES = _flags.late_reduction and _MAY and _RANKS_QUIET
 SKIPS = _flags.forward_pruning and _MAY and _RANKS_QUIET and _game.has("exchange_at_least")
 SINGULAR = _flags.singular_extension and EXTENDS and _RANKS_QUIET and _flags.table
 QUIESCES = _flags.quiescence and _game.has("captures")
+FORESEES_CHECKS = _game.has("may_check")
 SEES_CHECKS = EXTENDS or PASSES or REDUCES or SKIPS or (QUIESCES and _game.has("in_check"))
 ESTIMATES = PASSES or REDUCES or SKIPS
 
@@ -75,7 +79,7 @@ def note_estimate(position: Any, ply: int, memory: int) -> int:
     """Note a node's static estimate, and return it: `UNKNOWN` in check, where it would say little."""
     estimate = at.UNKNOWN
     if read_int(memory + at.CHECKS + ply * WORD_BYTES) == 0:
-        estimate = evaluate(position)
+        estimate = estimate_of(position, memory)
     write_int(memory + at.ESTIMATES + ply * WORD_BYTES, estimate)
     return estimate
 
@@ -117,6 +121,16 @@ def is_whole(memory: int) -> int:
     """Return 1 while an iteration leaves nothing out, else 0."""
     is_shallow = read_int(memory + at.EXTENSION_END) <= 2 * WHOLE_DEPTH
     return 1 if is_shallow and read_int(memory + at.NODES) < WHOLE_NODES else 0
+
+
+@jit.helper
+def is_plain_move(position: Any, move: int, rank: int, alpha: int, memory: int) -> int:
+    """Return 1 for a quiet move that surely neither gives check nor leads to a draw better than alpha, else 0."""
+    if not FORESEES_CHECKS or not -QUIET_BOUND < rank < QUIET_BOUND:
+        return 0
+    if alpha < abs(read_int(memory + at.CONTEMPT)) and clock(position) >= SOONEST - 1:
+        return 0
+    return 1 - may_check(position, move)
 
 
 @jit.helper

@@ -2,9 +2,9 @@
 
 An array owned by Numba costs 10-12 ns a node in reference counts; kernels therefore get the address of this block::
 
-    +----------+---------+---------+------+---------------------+-----------+-----------------+
-    | counters | killers | lengths | path | lines (triangular)  | move stack| history         |
-    +----------+---------+---------+------+---------------------+-----------+-----------------+
+    +----------+---------+---------+------+--------------------+-----------+-----------+----------+---------+
+    | counters | killers | lengths | path | lines (triangular) | estimates | move stack| left out | history |
+    +----------+---------+---------+------+--------------------+-----------+-----------+----------+---------+
 
 All fields are 64-bit words. One thread at a time uses a workspace. What belongs to a ply of the path is found by the
 ply; the words before the root's are those of the game before it, or say that nothing is known.
@@ -64,6 +64,12 @@ EXCLUDED_PLY = 31 * WORD_BYTES
 EXCLUDED_MOVE = 32 * WORD_BYTES
 """At this ply this move is left out: while the search asks how good the others are. `NO_MOVE` if none is."""
 
+LEFT_OUT_MOVES = 33 * WORD_BYTES
+"""How many first moves the whole task leaves out; see `left_out_offset`."""
+
+ROOT_KEY = 34 * WORD_BYTES
+"""The key under which the table holds the task's root."""
+
 KILLERS = _HEADER_WORDS * WORD_BYTES
 KILLERS_A_PLY = 2
 LENGTHS = KILLERS + MAX_PLY * KILLERS_A_PLY * WORD_BYTES
@@ -81,7 +87,10 @@ PLAYED = ESTIMATES + (MAX_PLY + 1 + _BEFORE) * WORD_BYTES
 """Slot of the move that is being searched, plus one; 0 for a null move, `NOT_KNOWN` above the root of a task."""
 LINES = PLAYED + (MAX_PLY + 1) * WORD_BYTES
 LINE_BYTES = MAX_PLY * WORD_BYTES
-MOVES = LINES + MAX_PLY * LINE_BYTES
+KNOWN_ESTIMATES = LINES + MAX_PLY * LINE_BYTES
+"""Of positions: see `search.estimates`."""
+KNOWN_ESTIMATES_WORDS = 1 << 15
+MOVES = KNOWN_ESTIMATES + KNOWN_ESTIMATES_WORDS * WORD_BYTES
 
 RUNNING, OUT_OF_NODES, STOPPED, ABORTED, NARROWED = 0, 1, 2, 3, 4
 """Values of `STATUS`: why a search is unwinding, if it is."""
@@ -94,9 +103,14 @@ UNKNOWN = -INFINITY
 
 def workspace_words(max_moves: int, history_words: int) -> int:
     """Return the size of a workspace in words, for a game's branching and what it learns about moves."""
-    return MOVES // WORD_BYTES + MAX_PLY * max_moves + history_words
+    return history_offset(max_moves) // WORD_BYTES + history_words
+
+
+def left_out_offset(max_moves: int) -> int:
+    """Return the byte offset of the first moves that a task leaves out, in a row behind the move stack."""
+    return MOVES + MAX_PLY * max_moves * WORD_BYTES
 
 
 def history_offset(max_moves: int) -> int:
-    """Return the byte offset of the history table, behind the move stack."""
-    return MOVES + MAX_PLY * max_moves * WORD_BYTES
+    """Return the byte offset of the history table, behind the moves that are left out."""
+    return left_out_offset(max_moves) + max_moves * WORD_BYTES

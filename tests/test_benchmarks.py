@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from benchmarks.bench_chess_suites import best_moves, mates, speeds
 from benchmarks.bench_cluster import Domain, simulate
 from benchmarks.bench_splitter import measure as measure_splitter
 from benchmarks.bench_table import measure as measure_table
-from benchmarks.bench_workers import geometric_mean, line_of, measure, summary
 from benchmarks.bench_yardstick import perft_speed, search_speed
+from benchmarks.compare import Pair, report
 
 from cluster.simulated_executor import ClusterModel
 from search.limits import Limits
@@ -34,17 +33,15 @@ def test_the_table_is_measured() -> None:
     assert speed.probes_per_s > 0
 
 
-def test_two_workers_are_compared_with_one() -> None:
-    row = measure("connect_four", "33", 8, ["threads"], predicts=True)
-    assert row.single.score == row.parallel["threads"].score
-    assert "limit" in line_of(row)
-    assert "1 positions" in summary([row], "threads")
-
-
-def test_the_mean_lies_in_its_interval() -> None:
-    mean, low, high = geometric_mean([1.0, 2.0, 4.0])
-    assert mean == pytest.approx(2.0)
-    assert 1.0 <= low < mean < high <= 4.0
+def test_two_checkouts_are_compared_pair_by_pair() -> None:
+    before, after = {"chess": 1e6, "nim": 2e6}, {"chess": 2e6, "nim": 1e6}
+    pairs = [Pair({"chess": 100, "nim": 7}, {"chess": 100, "nim": 9}, before, after)] * 3
+    chess, nim, total = report(pairs)
+    assert "2.000 [2.000, 2.000]" in chess
+    assert "0.500 [0.500, 0.500]" in nim
+    assert "7 nodes became 9" in nim
+    assert "became" not in chess
+    assert "1.000" in total
 
 
 def test_clusters_are_simulated() -> None:

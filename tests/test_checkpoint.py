@@ -24,7 +24,7 @@ from cluster.checkpointer import CheckpointFile
 from cluster.executor import SerialExecutor
 from cluster.fingerprint import Fingerprint
 from cluster.session import SearchRequest, Session
-from search.driver import Iteration
+from search.driver import Iteration, RootLine
 from search.flags import Flags
 from search.limits import Limits
 from search.rules import Game
@@ -35,9 +35,11 @@ from tt_store.segment import Segment
 
 EXACT = Flags(exact_depth=True)
 SOLVED = "226744515337"
-IDENTITY = Identity("nim", (7, 1 << 63), (-5, 6), 0, (1, 0), Fingerprint("aa", "bb"))
+IDENTITY = Identity("nim", (7, 1 << 63), (-5, 6), 0, (1, 0), 1, (), Fingerprint("aa", "bb"))
 ITERATIONS = tuple(
-    Iteration(depth, 10 * depth, (3, 4)[:depth], Statistics(*range(len(Statistics._fields))), 0.5 * depth, 0)
+    Iteration(
+        depth, (RootLine(10 * depth, (3, 4), False),), Statistics(*range(len(Statistics._fields))), 0.5 * depth, 0
+    )
     for depth in (1, 2, 3)
 )
 
@@ -76,6 +78,8 @@ def umask() -> int:
         ("history", (), "another history of moves"),
         ("contempt", 3, "another contempt"),
         ("flags", (0, 0), "another kind of search"),
+        ("multipv", 2, "another number of lines"),
+        ("root_moves", (3,), "another choice of first moves"),
         ("sources", Fingerprint("aa", "cc"), "another version of rootsplit or of the game"),
     ],
 )
@@ -113,7 +117,7 @@ def write_signed(path: Path, value: Any) -> None:
 
 
 def good() -> list[Any]:
-    return [1, IDENTITY, [list(vars(item).values()) for item in ITERATIONS], []]
+    return [1, IDENTITY, [checkpoint._row(item) for item in ITERATIONS], []]
 
 
 def changed(place: tuple[int, ...], value: Any) -> list[Any]:
@@ -134,12 +138,15 @@ def changed(place: tuple[int, ...], value: Any) -> list[Any]:
         changed((0,), 2),
         changed((1,), []),
         changed((2, 1, 0), 9),  # A depth is missing.
-        changed((2, 0, 1), 1 << 40),
-        changed((2, 0, 1), 0.5),
-        changed((2, 0, 2), [70_000]),
-        changed((2, 0, 2), "line"),
-        changed((2, 0, 3), [1]),
-        changed((2, 0, 4), -1.0),
+        changed((2, 0, 1), []),  # No line.
+        changed((2, 0, 1, 0, 0), 1 << 40),
+        changed((2, 0, 1, 0, 0), 0.5),
+        changed((2, 0, 1, 0, 1), [70_000]),
+        changed((2, 0, 1, 0, 1), []),
+        changed((2, 0, 1, 0, 1), "line"),
+        changed((2, 0, 1, 0, 2), 1),
+        changed((2, 0, 2), [1]),
+        changed((2, 0, 3), -1.0),
         changed((3,), ["no entries"]),
         changed((3,), [7]),
     ],
@@ -200,8 +207,8 @@ def full_disk(_path: Path) -> Any:
 
 
 def identity_of(path: Path) -> Identity:
-    game, position, history, contempt, flags, sources = msgpack.unpackb(path.read_bytes()[40:])[1]
-    return Identity(game, tuple(position), tuple(history), contempt, tuple(flags), Fingerprint(*sources))
+    *fields, sources = checkpoint._tuples(msgpack.unpackb(path.read_bytes()[40:])[1])
+    return Identity(*fields, Fingerprint(*sources))
 
 
 # The deepest entries.
@@ -248,6 +255,21 @@ def test_a_search_goes_on_behind_what_was_finished(connect_four: Game, executor:
         assert (seen, values(again)) == ([], values(expected)[:depth])
 
 
+def test_several_lines_go_on_together(connect_four: Game, tmp_path: Path) -> None:
+    file = CheckpointFile(tmp_path / "search.rcp")
+    # One of its lines is solved before the others.
+    text = "44444222"
+    with session(connect_four) as first:
+        first.search(ask(text, 5, multipv=3), checkpoint=file)
+    with session(connect_four) as plain:
+        expected = plain.search(ask(text, 9, multipv=3))
+    with session(connect_four) as second:
+        report = second.search(ask(text, 9, multipv=3), checkpoint=file)
+        assert [line.score for line in report.result.lines] == [line.score for line in expected.result.lines]
+        with pytest.raises(CheckpointError, match="another number of lines"):
+            second.search(ask(text, 9, multipv=2), checkpoint=file)
+
+
 def test_a_solved_search_stays_solved(connect_four: Game, tmp_path: Path) -> None:
     file = CheckpointFile(tmp_path / "search.rcp")
     reports = []
@@ -281,7 +303,7 @@ def test_a_forged_line_is_not_played(connect_four: Game, tmp_path: Path) -> None
         (illegal,) = set(asked.referee.legal_moves(connect_four.parse(""))) - set(
             asked.referee.legal_moves(connect_four.parse("444444"))
         )
-        row[2][0][2] = [illegal]
+        row[2][0][1][0][1] = [illegal]
         write_signed(file.path, row)
         with pytest.raises(CheckpointError, match="line of depth 1 is not legal here"):
             asked.search(ask("444444", 3), checkpoint=file)

@@ -11,10 +11,14 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import silent
 from numba import njit
 
+from search import jit
+from search import workspace as at
+from search.flags import Flags
 from search.games.chess import mirror, parse, pass_turn, text
 from search.games.chess.evaluation import phase, term_sums
 from search.games.chess.features import TERMS, extract
@@ -25,6 +29,7 @@ from search.games.chess.weights import DANGER, WEIGHTS
 from search.referee import Referee
 from search.rules import load_game
 from search.scores import MATE, MATE_BOUND
+from tt_store.layout import WORD_BYTES
 
 chess = pytest.importorskip("chess", reason="python-chess is the board of the slow twin")
 chess_terms = pytest.importorskip("chess_terms")
@@ -229,6 +234,28 @@ def test_a_bare_king_is_mated_with_little_search(fen: str) -> None:
 def test_a_position_without_progress_loses_its_worth() -> None:
     values = [value_of(f"6k1/5ppp/8/8/8/8/4RPPP/6K1 w - - {clock} 80") for clock in (0, 40, 60, 80, 99)]
     assert values[0] == values[1] > values[2] > values[3] > values[4] > values[0] // 3
+
+
+_estimate_of = jit.specialise("search.estimates", load_game("chess"), Flags()).estimate_of
+
+
+@njit
+def estimate_of(position: Any, memory: int) -> int:
+    return _estimate_of(position, memory)
+
+
+def test_a_remembered_estimate_is_the_estimate() -> None:
+    """Also of positions that differ in their clocks alone, and where another one has taken the cell."""
+    memory = np.zeros(at.MOVES // WORD_BYTES, np.int64)
+    positions = [*random_positions(5, 300)]
+    positions += [parse(f"6k1/5ppp/8/8/8/8/4RPPP/6K1 w - - {clock} 80") for clock in range(0, 100, 7)]
+    for position in positions * 2:
+        assert estimate_of(referee().game.position(position), memory.ctypes.data) == value(position)
+    cells = memory[at.KNOWN_ESTIMATES // WORD_BYTES :]
+    assert 200 < np.count_nonzero(cells) <= 315
+    cells[:] ^= 1 << 16
+    for position in positions:
+        assert estimate_of(referee().game.position(position), memory.ctypes.data) == value(position)
 
 
 def test_the_same_estimates_without_the_compiler() -> None:

@@ -26,6 +26,7 @@ from search.games.chess import (
     has_pieces,
     in_check,
     is_quiet,
+    may_check,
     mirror,
     move_slot,
     order,
@@ -84,6 +85,11 @@ def passed(position: Any) -> Any:
 @njit
 def hints_of(position: Any, move: int) -> tuple[int, int, int]:
     return is_quiet(position, move), order(position, move), move_slot(position, move)
+
+
+@njit
+def foresees(position: Any, move: int) -> int:
+    return may_check(position, move)
 
 
 @njit
@@ -167,6 +173,12 @@ def test_random_positions_agree_with_python_chess() -> None:
             assert quiet == (name not in loud), (fen, name)
             assert not quiet or estimate == 0
             assert 0 <= slot < HISTORY_SIZE
+            if foresees(position, move):
+                met["foreseen check"] += board.gives_check(expected[name])
+                met["needless fear"] += not board.gives_check(expected[name])
+            else:
+                assert not board.gives_check(expected[name]), (fen, name)
+                met["foreseen peace"] += 1
         met.update(check_facts(position, board))
         met.update(kind_of(board, move) for move in expected.values())
         name = " ".join(fen.split()[:4])
@@ -175,6 +187,7 @@ def test_random_positions_agree_with_python_chess() -> None:
     assert len(keys) > POSITIONS // 2
     rare = ("check", "mate", "stalemate", "material", "clock", "en passant", "castling", "castling in Chess960")
     assert all(met[event] >= 3 for event in rare), met
+    assert met["foreseen check"] > 0 < met["needless fear"] < met["foreseen peace"] // 4
 
 
 def kind_of(board: Any, move: Any) -> str:

@@ -25,6 +25,7 @@ from search.referee import Referee
 from search.rules import load_game
 from search.scores import INFINITY, MATE, mate_distance
 from search.searcher import Job, Outcome, Searcher
+from tt_store.layout import unpack
 from tt_store.segment import Segment
 
 GAME = load_game("chess")
@@ -50,11 +51,10 @@ def random_positions(count: int, seed: int, most_plies: int = 150) -> Iterator[A
     while count:
         position = GAME.parse("")
         for _ in range(rng.randint(0, most_plies)):
-            moves = REFEREE.legal_moves(position)
-            if not moves:
+            if REFEREE.facts(position).is_over:
                 break
-            position = REFEREE.play(position, rng.choice(moves))
-        if REFEREE.legal_moves(position):
+            position = REFEREE.play(position, rng.choice(REFEREE.legal_moves(position)))
+        if not REFEREE.facts(position).is_over:
             count -= 1
             yield position
 
@@ -260,6 +260,28 @@ def test_no_mate_that_is_none() -> None:
     position = GAME.parse("r5k1/5q2/1pP3P1/3Pp2P/1B2Pp2/5Q1K/8/8 b - - 0 87")
     result = search(GAME, position, Limits(nodes=1_000_000), table_mb=4)
     assert all(mate_distance(item.score) is None for item in result.iterations)
+
+
+@pytest.mark.parametrize(
+    ("fen", "best", "depth"),
+    [
+        # To take the queen or the rook is the only good move.
+        ("4k3/8/8/3q4/8/8/8/3QK3 w - - 0 1", "d1d5", 8),
+        ("r3k3/ppp2ppp/8/3r4/8/8/PPP2PPP/3RKB2 w - - 0 1", "d1d5", 8),
+        # Many moves are as good as the best one.
+        ("4k3/pppppppp/8/8/8/8/PPPPPPPP/4K3 w - - 0 1", None, 7),
+        ("r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R w KQkq - 0 1", None, 7),
+    ],
+)
+def test_the_only_good_move_is_searched_a_ply_deeper(fen: str, best: str | None, depth: int) -> None:
+    """Below it the table holds a depth no less than that of the node itself."""
+    position = GAME.parse(fen)
+    # The root of a whole search is not asked; the second search finds the first one's move in the table.
+    outcome = [run(Flags(), Job(position, plies, ply=1, salt=4711)) for plies in (7, 8)][-1]
+    assert best in (None, GAME.move_text(position, outcome.best_move))
+    key = REFEREE.facts(REFEREE.play(position, outcome.best_move)).table_key ^ 4711
+    word = REFEREE.rulebook.probe_table(_SEGMENT.table_address, _SEGMENT.buckets, key)
+    assert unpack(word).depth == depth
 
 
 def test_short_mates_of_a_suite_twice(data_file: Callable[[str], Path]) -> None:

@@ -10,12 +10,12 @@ import pytest
 from conftest import silent
 
 from search.controls import CONTROL_WORDS, Controls
-from search.driver import Iteration, RootResult, SearchResult, _OneCore, deepen, search
+from search.driver import Iteration, OneCore, RootResult, SearchResult, deepen, search
 from search.limits import Limits
 from search.referee import Referee
 from search.rules import Game
 from search.scores import DRAW, MATE, mate_distance
-from search.searcher import Searcher
+from search.searcher import Job, Searcher
 from search.statistics import Statistics
 from tt_store.segment import Segment
 
@@ -84,7 +84,7 @@ def test_a_root_search_that_never_finishes_gives_any_legal_move_and_the_estimate
     referee = Referee(connect_four, silent)
     position = connect_four.parse("444444")
     stopped = RootResult(12345, (), Statistics(nodes=5), is_finished=False)
-    result = deepen(lambda _depth, _window: stopped, referee, position, Limits())
+    result = deepen(lambda _depth, _window, _left_out: stopped, referee, position, Limits())
     assert result.best_move in referee.legal_moves(position)
     assert result.line == (result.best_move,)
     assert result.score == referee.facts(position).evaluation
@@ -177,7 +177,7 @@ def test_a_mate_limit_ends_the_search_when_so_short_a_win_is_proved(connect_four
 def test_a_mate_limit_takes_a_longer_win_that_lies_beyond_the_depth(connect_four: Game) -> None:
     referee = Referee(connect_four, silent)
 
-    def proves_a_win_at_once(_depth: int, _window: object) -> RootResult:
+    def proves_a_win_at_once(_depth: int, _window: object, _left_out: object) -> RootResult:
         return RootResult(MATE - 9, (4,), Statistics(), is_finished=True)
 
     result = deepen(proves_a_win_at_once, referee, connect_four.parse(""), Limits(mate=5))
@@ -188,7 +188,9 @@ def test_a_mate_limit_takes_a_longer_win_that_lies_beyond_the_depth(connect_four
 
 def test_a_mate_limit_ignores_losses(connect_four: Game) -> None:
     lost = RootResult(-MATE + 8, (4,), Statistics(), is_finished=True)
-    result = deepen(lambda _depth, _window: lost, Referee(connect_four, silent), connect_four.parse(""), Limits(mate=4))
+    result = deepen(
+        lambda _depth, _window, _left_out: lost, Referee(connect_four, silent), connect_four.parse(""), Limits(mate=4)
+    )
     assert (result.depth, result.is_solved, result.score) == (8, True, -MATE + 8)
 
 
@@ -198,7 +200,7 @@ def test_a_warm_table_gives_the_same_mate_distance(connect_four: Game) -> None:
         searcher = Searcher(connect_four, segment, Controls(segment.control_address), notice=silent)
         scores, nodes = [], []
         for _ in range(3):
-            root_search = _OneCore(searcher, position, Limits(), 0)
+            root_search = OneCore(searcher, Job(position, depth=1), Limits())
             result = deepen(root_search, searcher.referee, position, Limits())
             scores.append(result.score)
             nodes.append(result.statistics.nodes)

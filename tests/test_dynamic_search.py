@@ -89,7 +89,9 @@ def test_split_work_is_done_from_left_to_right(monkeypatch: pytest.MonkeyPatch) 
     """What a search further left has found helps: one worker at a tree split for sixteen searches hardly more."""
     split = DynamicSplitter.start
     monkeypatch.setattr(
-        DynamicSplitter, "start", lambda self, depth, window, epoch, _workers: split(self, depth, window, epoch, 16)
+        DynamicSplitter,
+        "start",
+        lambda self, depth, window, epoch, _workers, _left_out: split(self, depth, window, epoch, 16),
     )
     game = load_game("connect_four")
     sequential = search(game, game.parse("33"), Limits(depth=15), notice=lambda _line: None)

@@ -77,12 +77,16 @@ class Step(NamedTuple):
 
 
 def random_game(referee: Referee, rng: random.Random, start: Any) -> list[Step]:
-    """Play to the end; the last step has no moves."""
-    visited = [(start, referee.legal_moves(start))]
+    """Play to the end, also by a draw that could be ignored; the last step has no moves."""
+
+    def moves_of(position: Any) -> list[int]:
+        return [] if referee.facts(position).is_over else referee.legal_moves(position)
+
+    visited = [(start, moves_of(start))]
     while visited[-1][1]:
         position, moves = visited[-1]
         following = referee.play(position, rng.choice(moves))
-        visited.append((following, referee.legal_moves(following)))
+        visited.append((following, moves_of(following)))
         assert len(visited) < LONGEST_GAME
     return [Step(position, moves, len(visited) - 1 - ply) for ply, (position, moves) in enumerate(visited)]
 

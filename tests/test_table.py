@@ -10,6 +10,7 @@ import sys
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,9 +41,11 @@ from tt_store.native import (
     entry,
     multiply_high,
     read_int,
+    read_short,
     read_word,
     trailing_zeros,
     write_int,
+    write_short,
 )
 from tt_store.segment import Segment
 from tt_store.table import (
@@ -130,6 +133,14 @@ def move_words(address: int, value: int) -> tuple[int, int, int, int]:
     atomic_write_word(address + 16, as_word(value))
     words = as_int(read_word(address + 8)), as_int(atomic_read_word(address + 16))
     return read_int(address), atomic_read_int(address + 8), *words
+
+
+@entry
+def move_shorts(address: int, value: int) -> tuple[int, int]:
+    """Write a short between two others, and read it and all of them."""
+    write_int(address, 0)
+    write_short(address + 2, value)
+    return read_short(address + 2), read_int(address)
 
 
 class Table:
@@ -348,6 +359,13 @@ def test_primitives_agree_with_python(word: int, other: int) -> None:
 
 def test_a_bound_makes_every_entry_visible() -> None:
     assert all(compiled_pack(0, 0, 0, bound, 0) >> BOUND_SHIFT for bound in BOUNDS)
+
+
+def test_a_short_is_written_among_others() -> None:
+    words = np.zeros(1, np.int64)
+    for value in (0, 1, -1, 0x7FFF, -0x8000, 0x12345):
+        short = ((value & 0xFFFF) ^ 0x8000) - 0x8000
+        assert move_shorts(words.ctypes.data, value) == (short, (value & 0xFFFF) << 16)
 
 
 @pytest.mark.skipif(JIT_DISABLED, reason="this is the run with the JIT off")

@@ -38,6 +38,7 @@ BURST = 500
 """Writes between two looks at the clock."""
 
 SEARCHES = [
+    ("chess", "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", 6),
     ("connect_four", "", 14),
     ("connect_four", "4453", 12),
     ("kalah", "", 12),

@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 WORD_BYTES = 8
+SHORT_BYTES = 2
 ENTRY_BYTES = 16
 BUCKET_ENTRIES = 4
 BUCKET_BYTES = ENTRY_BYTES * BUCKET_ENTRIES

@@ -106,6 +106,16 @@ def _emit_write(builder: Any, address: Any, value: Any) -> Any:
     return ir.Constant(ir.IntType(64), 0)
 
 
+def _emit_read_short(builder: Any, address: Any) -> Any:
+    short = builder.load(builder.inttoptr(address, ir.IntType(16).as_pointer()), align=2)
+    return builder.sext(short, _WORD)
+
+
+def _emit_write_short(builder: Any, address: Any, value: Any) -> Any:
+    builder.store(builder.trunc(value, ir.IntType(16)), builder.inttoptr(address, ir.IntType(16).as_pointer()), align=2)
+    return ir.Constant(ir.IntType(64), 0)
+
+
 def _emit_atomic_read(builder: Any, address: Any) -> Any:
     return builder.load_atomic(_pointer(builder, address), "monotonic", 8)
 
@@ -181,6 +191,19 @@ def read_word(address: int) -> Word:
 def write_int(address: int, value: int) -> int:
     """Write a signed 64-bit integer at an address that no other process reads; returns 0."""
     ctypes.c_int64.from_address(int(address)).value = int(value)
+    return 0
+
+
+@_primitive(types.int64, (types.int64,), _emit_read_short)
+def read_short(address: int) -> int:
+    """Read the signed 16-bit integer at an address that no other process writes."""
+    return ctypes.c_int16.from_address(int(address)).value
+
+
+@_primitive(types.int64, (types.int64, types.int64), _emit_write_short)
+def write_short(address: int, value: int) -> int:
+    """Write a signed 16-bit integer at an address that no other process reads; returns 0."""
+    ctypes.c_int16.from_address(int(address)).value = int(value)
     return 0
 
 

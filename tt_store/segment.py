@@ -226,6 +226,10 @@ class Segment:
         ctypes.c_int64.from_address(self.generation_address).value = generation
         return generation
 
+    def clear(self) -> None:
+        """Empty the table; whoever searches meanwhile meets misses."""
+        ctypes.memset(self.table_address, 0, self.size_bytes)
+
     def hashfull(self, generation: int | None = None, sample_buckets: int = 250) -> float:
         """Return the share of entries in use, 0..1: of a sample, as a counter would be shared by all writers.
 

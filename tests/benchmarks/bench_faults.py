@@ -36,8 +36,8 @@ from search.flags import Flags
 from search.limits import Limits
 from search.referee import Referee
 from search.rules import Game, load_game
-from tt_store import reclaim
 from tt_store.owner import owner_named
+from tt_store.reclaim import leftovers
 
 GAME = "connect_four"
 EXACT = Flags(exact_depth=True)
@@ -291,14 +291,10 @@ def campaign(searches: int, kinds: list[str], seed: int, depth: int) -> dict[str
             stage.session.close()
             for _ in range(round_.count(DRIVER)):
                 search_and_kill_driver(stage, depth, tallies[DRIVER])
+                print(f"{DRIVER}: {tallies[DRIVER]}", file=sys.stderr, flush=True)
         finally:
             stage.close()
     return tallies
-
-
-def leftovers() -> list[str]:
-    """Return the tables of this user whose owner is of this campaign or dead: there must be none."""
-    return [str(item.path) for item in reclaim.leftovers() if not item.alive]
 
 
 def main() -> None:
@@ -312,7 +308,7 @@ def main() -> None:
     options = parser.parse_args()
     os.environ.setdefault("RAY_AUTH_MODE", "disabled")
     tallies = campaign(options.searches, options.faults, options.seed, options.depth)
-    left = leftovers()
+    left = [str(table.path) for table in leftovers() if not table.alive]
     if options.json:
         print(json.dumps({"faults": {kind: asdict(tally) for kind, tally in tallies.items()}, "leftovers": left}))
         return

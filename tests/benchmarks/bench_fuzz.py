@@ -26,7 +26,7 @@ from cluster.executor import SerialExecutor
 from cluster.fingerprint import Fingerprint
 from cluster.records import Task, TaskResult
 from cluster.session import SearchRequest, Session
-from search.driver import Iteration
+from search.driver import Iteration, RootLine
 from search.limits import Limits
 from search.referee import Referee
 from search.rules import load_game
@@ -42,8 +42,8 @@ JUNK = (None, True, -1, 0, 1, 1 << 15, 1 << 31, -(1 << 63), (1 << 64) - 1, 0.5, 
 COUNTS = Statistics(*range(len(Statistics._fields)))
 TASKS = [Task(number, 1, (1, 2), 5, -9, 9, 0, 0, 100, 0, 0, (4, 5)) for number in (1, 2)]
 RESULTS = [TaskResult(number, 1, 3, -9, 9, 0, (7, 8), COUNTS, 0.5, 7) for number in (1, 2)]
-IDENTITY = Identity("nim", (1, 2), (), 0, (1,), Fingerprint("a", "b"))
-ITERATIONS = tuple(Iteration(depth, 4, (1, 2), COUNTS, 0.1 * depth, 0) for depth in (1, 2, 3))
+IDENTITY = Identity("nim", (1, 2), (), 0, (1,), 1, (), Fingerprint("a", "b"))
+ITERATIONS = tuple(Iteration(depth, (RootLine(4, (1, 2), False),), COUNTS, 0.1 * depth, 0) for depth in (1, 2, 3))
 
 
 @dataclass
@@ -94,7 +94,7 @@ def message_maker(rows: list[Any]) -> Callable[[random.Random], bytes]:
 
 
 def make_checkpoint(chance: random.Random) -> bytes:
-    row = [checkpoint.VERSION, IDENTITY, [list(vars(item).values()) for item in ITERATIONS], [ENTRIES]]
+    row = [checkpoint.VERSION, IDENTITY, [checkpoint._row(item) for item in ITERATIONS], [ENTRIES]]
     if chance.random() < 0.7:
         body = mutated(msgpack.packb(row), chance) if chance.random() < 0.3 else msgpack.packb(replaced(row, chance))
         return checkpoint.MAGIC + checkpoint._checksum(body) + body

@@ -5,7 +5,7 @@ from search.games.chess.evaluation import evaluate
 from search.games.chess.exchange import exchange, exchange_at_least
 from search.games.chess.fen import START, mirror, parse, text
 from search.games.chess.keys import key
-from search.games.chess.legality import in_check
+from search.games.chess.legality import in_check, may_check
 from search.games.chess.moves import MAX_MOVES, captures, count_moves, moves
 from search.games.chess.notation import move_text, parse_move, score_text
 from search.games.chess.ordering import HISTORY_SIZE, is_quiet, move_slot, order
@@ -27,6 +27,7 @@ __all__ = [
     "in_check",
     "is_quiet",
     "key",
+    "may_check",
     "mirror",
     "move_slot",
     "move_text",

@@ -6,6 +6,9 @@ multiplication (Kannan 2007): whole perft runs fastest with it, and it needs no 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,17 +35,18 @@ _ROW_BYTES = 4 * WORD_BYTES
 _ROOKS = _SQUARES * _ROW_BYTES
 
 
-def ray(square: int, direction: Direction) -> list[int]:
+@cache
+def ray(square: int, direction: Direction) -> tuple[int, ...]:
     """Return the squares from a square (exclusive) to the edge of the board."""
     rank, file = square // 8 + direction[0], square % 8 + direction[1]
     squares = []
     while 0 <= rank < 8 and 0 <= file < 8:
         squares.append(rank * 8 + file)
         rank, file = rank + direction[0], file + direction[1]
-    return squares
+    return tuple(squares)
 
 
-def _board(squares: list[int]) -> int:
+def _board(squares: Iterable[int]) -> int:
     return sum(1 << square for square in squares)
 
 

@@ -9,6 +9,7 @@ from search.games.chess.activity import activity
 from search.games.chess.board import BISHOP, KNIGHT, QUEEN, ROOK, Position, clock
 from search.games.chess.endings import NORMAL, bare_king, scale
 from search.games.chess.king_safety import danger, danger_value, shelter
+from search.games.chess.pawn_ending import is_pawn_ending, pawn_ending_value
 from search.games.chess.pawns import passed_score, pawn_structure
 from search.games.chess.terms import (
     FULL_PHASE,
@@ -22,12 +23,13 @@ from search.games.chess.terms import (
 from search.games.chess.threats import threats
 from search.games.chess.views import opposite
 from search.jit import helper
+from search.rules import FRESH_CLOCK
 from tt_store.native import count_ones
 
 TEMPO = OFFSETS["tempo"]
 
-FRESH_PLIES, CLOCK_STEP_SHIFT, CLOCK_SPAN = 40, 3, 16
-"""Beyond so many plies without progress a position is worth less by 1/16 for each 8 of them."""
+CLOCK_STEP_SHIFT, CLOCK_SPAN = 3, 16
+"""Beyond `FRESH_CLOCK` plies without progress a position is worth less by 1/16 for each 8 of them."""
 MOST = 20_000
 """No estimate is larger."""
 
@@ -71,18 +73,23 @@ def tapered(score: int, share: int) -> int:
 
 
 @helper
-def evaluate(position: Position) -> int:
-    """Estimate a position in centipawns for the side to move."""
+def _sum_of_terms(position: Position) -> int:
+    """Return the tapered and scaled sum of all terms."""
     score, danger_to_other, danger_to_own = term_sums(position, term_weights())
     score += int(position.score) + danger_value(danger_to_other) - danger_value(danger_to_own)
     share = phase(position)
     value = tapered(score, share)
     turned = opposite(position)
     if value > 0:
-        value = value * scale(position, share) // NORMAL + bare_king(position)
-    else:
-        value = -(-value * scale(turned, share) // NORMAL) - bare_king(turned)
-    if clock(position) > FRESH_PLIES:
-        stale = min(clock(position), 100) - FRESH_PLIES >> CLOCK_STEP_SHIFT
+        return value * scale(position, share) // NORMAL + bare_king(position)
+    return -(-value * scale(turned, share) // NORMAL) - bare_king(turned)
+
+
+@helper
+def evaluate(position: Position) -> int:
+    """Estimate a position in centipawns for the side to move."""
+    value = pawn_ending_value(position) if is_pawn_ending(position) else _sum_of_terms(position)
+    if clock(position) > FRESH_CLOCK:
+        stale = min(clock(position), 100) - FRESH_CLOCK >> CLOCK_STEP_SHIFT
         value -= value * stale // CLOCK_SPAN
     return max(-MOST, min(value, MOST))

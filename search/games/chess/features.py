@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from search.games.chess.board import BISHOP, KING, KNIGHT, PAWN, QUEEN, ROOK, TURN_SQUARE, Position
 from search.games.chess.endings import NORMAL, bare_king, scale
 from search.games.chess.evaluation import evaluate, phase, term_sums
+from search.games.chess.pawn_ending import is_pawn_ending
 from search.games.chess.terms import DANGER_START, FULL_PHASE, packed_weights, square_index
 from search.games.chess.views import opposite
 from tt_store.layout import WORD_BYTES
@@ -47,7 +48,7 @@ class Features:
     scale: NDArray[np.float32]
     """`[N]`: how much of an advantage counts, 0..1."""
     is_bare: NDArray[np.bool_]
-    """`[N]`: whether a king stands alone; such positions follow other rules."""
+    """`[N]`: whether a king stands alone and more than the sum of terms is known; such positions follow other rules."""
 
 
 @entry
@@ -80,7 +81,7 @@ def _sums(words: int, number: int, weights: int, results: int) -> None:
 
 @entry
 def _circumstances(words: int, number: int, results: int) -> None:
-    """Write each position's phase, its scale, and whether a king stands alone."""
+    """Write each position's phase, its scale, and whether its estimate is not that of the terms alone."""
     for index in range(number):
         position = _position(words, index)
         turned = opposite(position)
@@ -89,7 +90,8 @@ def _circumstances(words: int, number: int, results: int) -> None:
         row = results + index * _RESULTS * WORD_BYTES
         write_int(row, share)
         write_int(row + WORD_BYTES, scale(better, share))
-        write_int(row + 2 * WORD_BYTES, bare_king(position) + bare_king(turned))
+        is_known = bare_king(position) != 0 or bare_king(turned) != 0 or is_pawn_ending(position)
+        write_int(row + 2 * WORD_BYTES, 1 if is_known else 0)
 
 
 def extract(positions: Sequence[Any]) -> Features:

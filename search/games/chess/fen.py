@@ -13,6 +13,7 @@ from search.games.chess.board import (
     BLACK_TO_MOVE,
     CHESS960,
     CLOCK_SHIFT,
+    KINDS,
     KING,
     KNIGHT,
     NUMBER_SHIFT,
@@ -137,17 +138,19 @@ def _assemble(board: Board, marks: list[int], state: int) -> Position:
     is_white = turn == 0
     men = [(man.kind, square ^ turn, man.is_white == is_white) for square, man in board.items()]
 
-    def squares_of(*kinds: int) -> np.uint64:
-        return np.uint64(sum(1 << square for kind, square, _ in men if kind in kinds))
-
+    own, by_kind = 0, [0] * KINDS
+    for kind, square, is_own in men:
+        by_kind[kind] |= 1 << square
+        if is_own:
+            own |= 1 << square
     turned_marks = [square ^ turn for square in marks]
     return Position(
-        own=np.uint64(sum(1 << square for _, square, is_own in men if is_own)),
-        pawns=squares_of(PAWN),
-        knights=squares_of(KNIGHT),
-        diagonals=squares_of(BISHOP, QUEEN),
-        straights=squares_of(ROOK, QUEEN),
-        kings=squares_of(KING),
+        own=np.uint64(own),
+        pawns=np.uint64(by_kind[PAWN]),
+        knights=np.uint64(by_kind[KNIGHT]),
+        diagonals=np.uint64(by_kind[BISHOP] | by_kind[QUEEN]),
+        straights=np.uint64(by_kind[ROOK] | by_kind[QUEEN]),
+        kings=np.uint64(by_kind[KING]),
         marks=np.uint64(sum(1 << square for square in turned_marks)),
         state=np.int64(state),
         key=full_key(men, turned_marks, state),
@@ -155,19 +158,22 @@ def _assemble(board: Board, marks: list[int], state: int) -> Position:
     )
 
 
+def man_at(position: Position, square: int) -> Man | None:
+    """Return the man on an absolute square, if there is one."""
+    is_white = not position.state & BLACK_TO_MOVE
+    index = square if is_white else square ^ TURN_SQUARE
+    own, *kinds = (int(field) >> index & 1 for field in position[:6])
+    if not any(kinds):
+        return None
+    pawn, knight, diagonal, straight, king = kinds
+    kind = PAWN * pawn + KNIGHT * knight + BISHOP * diagonal + ROOK * straight + KING * king
+    return Man(kind, bool(own) == is_white)
+
+
 def board_of(position: Position) -> Board:
     """Return the board of a position, by absolute squares."""
-    is_white = not position.state & BLACK_TO_MOVE
-    turn = 0 if is_white else TURN_SQUARE
-    boards = [int(field) for field in position[:6]]
-    board: Board = {}
-    for square in range(64):
-        own, *kinds = (field >> square & 1 for field in boards)
-        if any(kinds):
-            pawn, knight, diagonal, straight, king = kinds
-            kind = PAWN * pawn + KNIGHT * knight + BISHOP * diagonal + ROOK * straight + KING * king
-            board[square ^ turn] = Man(kind, bool(own) == is_white)
-    return board
+    men = {square: man_at(position, square) for square in range(64)}
+    return {square: man for square, man in men.items() if man is not None}
 
 
 def marks_of(position: Position) -> list[int]:

@@ -12,7 +12,23 @@ from search.games.chess.attacks import (
     pawn_attacks_upward,
     rook_attacks,
 )
-from search.games.chess.board import EVERYWHERE, NOTHING, ONE, Position, bit, occupied, own_king
+from search.games.chess.board import (
+    CASTLING,
+    EVERYWHERE,
+    KING,
+    KNIGHT,
+    NOTHING,
+    ONE,
+    PAWN,
+    Position,
+    bit,
+    kind_at,
+    move_from,
+    move_kind,
+    move_to,
+    occupied,
+    own_king,
+)
 from search.jit import helper
 from tt_store.native import Word, trailing_zeros
 
@@ -33,6 +49,33 @@ def in_check(position: Position) -> int:
     """Return 1 if the side to move is in check, else 0."""
     men = occupied(position)
     return 1 if attackers(position, own_king(position), men) != NOTHING else 0
+
+
+@helper
+def may_check(position: Position, move: int) -> int:
+    """Return 0 if a legal move surely gives no check, else 1: also where it only leaves a line to the other king."""
+    if move_kind(move) >= CASTLING:
+        return 1
+    origin, target = move_from(move), bit(move_to(move))
+    men = occupied(position)
+    king = trailing_zeros(position.kings & ~position.own)
+    across, along = bishop_attacks(king, men), rook_attacks(king, men)
+    if (across | along) & bit(origin) != NOTHING:
+        return 1
+    kind = kind_at(position, origin)
+    if kind == PAWN:
+        reached = pawn_attacks_downward(bit(king))
+    elif kind == KNIGHT:
+        reached = knight_attacks(king)
+    elif kind == KING:
+        reached = NOTHING
+    else:
+        reached = NOTHING
+        if position.diagonals & bit(origin) != NOTHING:
+            reached |= across
+        if position.straights & bit(origin) != NOTHING:
+            reached |= along
+    return 1 if reached & target != NOTHING else 0
 
 
 @helper

@@ -17,7 +17,7 @@ from search.games.chess.board import (
     TURN_SQUARE,
     Position,
 )
-from search.games.chess.fen import board_of, marks_of
+from search.games.chess.fen import man_at, marks_of
 from search.games.chess.fen import text as fen_text
 from search.games.chess.moves import C1, G1
 from search.games.chess.placement import FILES, RANKS, square_name
@@ -58,7 +58,7 @@ def parse_move(position: Position, text: str) -> int:
         raise RulesError(f"{text!r} is no move: {_WANTED}")
     turn = _turn(position)
     origin, target = ((RANKS.index(name[1]) * 8 + FILES.index(name[0])) ^ turn for name in (text[:2], text[2:4]))
-    man = board_of(position).get(origin ^ turn)
+    man = man_at(position, origin ^ turn)
     is_promotion = man is not None and man.kind == PAWN and target // 8 == 7
     if is_promotion != bool(promoted):
         wanted = "lacks the man that the pawn becomes, such as e7e8q" if is_promotion else "promotes no pawn"

@@ -5,10 +5,11 @@ Squares are absolute here: a1 is 0, h8 is 63.
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from search.games.chess.attacks import DIAGONAL, KNIGHT_STEPS, STRAIGHT, Direction, ray
-from search.games.chess.board import BISHOP, KING, KNIGHT, LETTERS, PAWN, QUEEN, ROOK
+from search.games.chess.board import BISHOP, KINDS, KING, KNIGHT, LETTERS, PAWN, QUEEN, ROOK
 from search.rules import RulesError
 
 FILES, RANKS = "abcdefgh", "12345678"
@@ -17,6 +18,7 @@ SIDE_NAMES = {WHITE: "White", BLACK: "Black"}
 MOST_MEN, MOST_PAWNS = 16, 8
 AT_FIRST = {KNIGHT: 2, BISHOP: 2, ROOK: 2, QUEEN: 1}
 """Pieces of a side in the start position: any more were pawns."""
+_LAST_RANKS = (*range(8), *range(56, 64))
 
 
 class Man(NamedTuple):
@@ -30,6 +32,10 @@ class Man(NamedTuple):
         """Its letter in a FEN."""
         return LETTERS[self.kind].upper() if self.is_white else LETTERS[self.kind]
 
+
+_MEN = {is_white: tuple(Man(kind, is_white) for kind in range(KINDS)) for is_white in (WHITE, BLACK)}
+"""Each side's men by their kinds."""
+_LETTERS = {WHITE: LETTERS.upper(), BLACK: LETTERS}
 
 Board = dict[int, Man]
 """The men by their squares."""
@@ -55,11 +61,13 @@ def read_board(field: str) -> Board:
     for rank, row in zip(reversed(RANKS), ranks, strict=True):
         board |= _read_rank(rank, row)
     for is_white in (WHITE, BLACK):
-        _check_men(board, is_white)
+        _check_men(board, [field.count(letter) for letter in _LETTERS[is_white]], is_white)
     return board
 
 
+@lru_cache(maxsize=1 << 14)
 def _read_rank(rank: str, row: str) -> Board:
+    """Return the men of a rank; the positions of a set have most of theirs in common."""
     board: Board = {}
     file = 0
     for letter in row:
@@ -75,21 +83,20 @@ def _read_rank(rank: str, row: str) -> Board:
     return board
 
 
-def _check_men(board: Board, is_white: bool) -> None:
-    """Refuse what no game can lead to, as far as the numbers and the ranks tell."""
+def _check_men(board: Board, counts: list[int], is_white: bool) -> None:
+    """Refuse what no game can lead to, as far as the numbers of a side's men by kind and the ranks tell."""
     name = SIDE_NAMES[is_white]
-    kinds = [man.kind for man in board.values() if man.is_white == is_white]
-    if kinds.count(KING) != 1:
-        raise RulesError(f"the board has {kinds.count(KING)} kings of {name}: each side has one")
-    if len(kinds) > MOST_MEN:
-        raise RulesError(f"the board has {len(kinds)} men of {name}: a side has at most {MOST_MEN}")
-    pawns = kinds.count(PAWN)
+    if counts[KING] != 1:
+        raise RulesError(f"the board has {counts[KING]} kings of {name}: each side has one")
+    if sum(counts) > MOST_MEN:
+        raise RulesError(f"the board has {sum(counts)} men of {name}: a side has at most {MOST_MEN}")
+    pawns = counts[PAWN]
     if pawns > MOST_PAWNS:
         raise RulesError(f"the board has {pawns} pawns of {name}: a side has at most {MOST_PAWNS}")
-    for square, man in board.items():
-        if man == (PAWN, is_white) and square // 8 in (0, 7):
+    for square in _LAST_RANKS:
+        if board.get(square) == (PAWN, is_white):
             raise RulesError(f"the board has a pawn of {name} on {square_name(square)}: none stands on the last ranks")
-    promoted = sum(max(0, kinds.count(kind) - number) for kind, number in AT_FIRST.items())
+    promoted = sum(max(0, counts[kind] - number) for kind, number in AT_FIRST.items())
     if promoted > MOST_PAWNS - pawns:
         raise RulesError(
             f"the board has {promoted} promoted men of {name} beside {pawns} pawns: together they are at most 8"
@@ -114,37 +121,49 @@ def write_board(board: Board) -> str:
 
 def king_of(board: Board, is_white: bool) -> int:
     """Return the square of a side's king."""
-    return next(square for square, man in board.items() if man == (KING, is_white))
+    king = _MEN[is_white][KING]
+    return next(square for square, man in board.items() if man == king)
 
 
-def _first_men(board: Board, square: int, directions: tuple[Direction, ...]) -> list[Man]:
-    """Return the first man that each line from a square meets."""
-    met = (next((board[other] for other in ray(square, way) if other in board), None) for way in directions)
-    return [man for man in met if man is not None]
+@cache
+def _lines(square: int, directions: tuple[Direction, ...]) -> tuple[tuple[int, ...], ...]:
+    """Return the squares of each line from a square."""
+    return tuple(ray(square, direction) for direction in directions)
 
 
-def _neighbours(board: Board, square: int, steps: tuple[Direction, ...]) -> list[Man]:
-    """Return the men one step away."""
-    return [board[other] for step in steps for other in ray(square, step)[:1] if other in board]
+@cache
+def _neighbours(square: int, steps: tuple[Direction, ...]) -> tuple[int, ...]:
+    """Return the squares one step away."""
+    return tuple(other for line in _lines(square, steps) for other in line[:1])
 
 
-def pawn_steps_to(square: int, is_white: bool) -> list[int]:
+def _sees(board: Board, square: int, directions: tuple[Direction, ...], men: tuple[Man, Man]) -> bool:
+    """Tell whether one of two men is the first on a line from a square."""
+    for line in _lines(square, directions):
+        for other in line:
+            if other in board:
+                if board[other] in men:
+                    return True
+                break
+    return False
+
+
+def pawn_steps_to(square: int, is_white: bool) -> tuple[int, ...]:
     """Return the squares from which a side's pawns attack a square."""
     back = -1 if is_white else 1
-    return [other for step in ((back, -1), (back, 1)) for other in ray(square, step)[:1]]
+    return _neighbours(square, ((back, -1), (back, 1)))
 
 
 def is_attacked(board: Board, square: int, is_white: bool) -> bool:
     """Tell whether a side attacks a square."""
-    pawns = (board.get(other) for other in pawn_steps_to(square, is_white))
-    men = {
-        *((PAWN, man.is_white) for man in pawns if man is not None and man.kind == PAWN),
-        *(man for man in _neighbours(board, square, KNIGHT_STEPS) if man.kind == KNIGHT),
-        *(man for man in _neighbours(board, square, DIAGONAL + STRAIGHT) if man.kind == KING),
-        *(man for man in _first_men(board, square, DIAGONAL) if man.kind in (BISHOP, QUEEN)),
-        *(man for man in _first_men(board, square, STRAIGHT) if man.kind in (ROOK, QUEEN)),
-    }
-    return any(man[1] == is_white for man in men)
+    men = _MEN[is_white]
+    return (
+        any(board.get(other) == men[PAWN] for other in pawn_steps_to(square, is_white))
+        or any(board.get(other) == men[KNIGHT] for other in _neighbours(square, KNIGHT_STEPS))
+        or any(board.get(other) == men[KING] for other in _neighbours(square, DIAGONAL + STRAIGHT))
+        or _sees(board, square, DIAGONAL, (men[BISHOP], men[QUEEN]))
+        or _sees(board, square, STRAIGHT, (men[ROOK], men[QUEEN]))
+    )
 
 
 def can_take_en_passant(board: Board, target: int, is_white: bool) -> bool:

@@ -73,10 +73,8 @@ def packed_value(kind: int, square: int) -> int:
 
 
 term_weights = constant_table("chess_term_weights", packed_weights())
-_square_values = constant_table(
-    "chess_square_values",
-    np.array([packed_value(kind, square) for kind in range(KINDS) for square in range(64)], np.int64),
-)
+_SQUARE_VALUES = [packed_value(kind, square) for kind in range(KINDS) for square in range(64)]
+_square_values = constant_table("chess_square_values", np.array(_SQUARE_VALUES, np.int64))
 
 
 @inlined
@@ -105,8 +103,10 @@ def end_half(score: int) -> int:
 
 def full_score(men: list[tuple[int, int, bool]]) -> np.int64:
     """Return a position's packed sum from scratch: of kind, square as the side to move sees it, whether it is its."""
-    values = (
-        packed_value(kind, square) if is_own else -packed_value(kind, square ^ TURN_SQUARE)
-        for kind, square, is_own in men
-    )
-    return np.int64(sum(values))
+    total = 0
+    for kind, square, is_own in men:
+        if is_own:
+            total += _SQUARE_VALUES[kind * 64 + square]
+        else:
+            total -= _SQUARE_VALUES[kind * 64 + (square ^ TURN_SQUARE)]
+    return np.int64(total)

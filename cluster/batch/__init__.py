@@ -1,0 +1,1 @@
+"""Many positions, each searched once: readers, planner, runner, writers, resume."""

@@ -1,0 +1,251 @@
+"""What travels between the runner and its workers: a position to search, and its answer; msgpack on the wire."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgpack
+
+from cluster.records import RecordError
+from search.limits import Limits
+
+_MAX_BYTES = 64 << 20
+_MAX_RECORDS = 8192
+_MAX_TEXT = 4096
+
+
+class Status(StrEnum):
+    """What became of a position."""
+
+    OK = "ok"
+    OVER = "over"
+    """The game has ended there: an exact score, and no move."""
+    DEADLINE = "deadline"
+    """Its search did not end in time; what it had found by then, if anything, is told."""
+    ERROR = "error"
+    """It could not be read or searched."""
+
+
+class PositionJob(NamedTuple):
+    """One position to search to its limits, by one worker."""
+
+    job_id: int
+    """Index of the first row with this position: unique in a run."""
+    position: str
+    """The position's text, for workers that search it through a session."""
+    moves: tuple[str, ...]
+    words: tuple[int, ...]
+    """The fields of the game's position."""
+    history: tuple[int, ...]
+    """Hashes of the positions before it that can come back, the latest last."""
+    depth: int | None
+    nodes: int | None
+    time_s: float | None
+    mate: int | None
+    multipv: int
+    deadline_s: float | None
+    """Seconds after which the supervisor gives the position up."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of its search; the deadline is the supervisor's."""
+        return Limits(self.depth, self.nodes, self.time_s, self.mate)
+
+
+class Step(NamedTuple):
+    """One finished iteration."""
+
+    depth: int
+    move: str
+    score: int
+    score_text: str
+    nodes: int
+    """From the start of the position's search, as the time is."""
+    time_s: float
+
+
+class Line(NamedTuple):
+    """One of several best lines, in the order of their worth."""
+
+    move: str
+    score: int
+    score_text: str
+    bound: str
+    pv: tuple[str, ...]
+
+
+class Answer(NamedTuple):
+    """What a worker says of a position."""
+
+    job_id: int
+    status: str
+    """A `Status`."""
+    reason: str | None = None
+    """Why it is no answer, in one sentence; None where it is one."""
+    best_move: str | None = None
+    score: int | None = None
+    score_text: str | None = None
+    bound: str | None = None
+    """``exact``, ``lower`` or ``upper``; None where the score is the estimate of a position that was not searched."""
+    depth: int = 0
+    """Of the last finished iteration, to which score and line belong."""
+    nodes: int = 0
+    time_s: float = 0.0
+    pv: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    lines: tuple[Line, ...] = ()
+    """More than one line was asked for; else empty."""
+    attempts: int = 1
+    """How many workers were given the position: those before the last one died."""
+    worker: int | None = None
+
+
+def pack_jobs(jobs: Iterable[PositionJob]) -> bytes:
+    """Return the message of some jobs."""
+    return bytes(msgpack.packb(list(jobs)))
+
+
+def unpack_jobs(message: bytes) -> list[PositionJob]:
+    """Return the jobs of a message.
+
+    Raises
+    ------
+    RecordError
+        If it is damaged, or a field has a wrong type.
+    """
+    return [_checked_job(row) for row in _rows(message, len(PositionJob._fields))]
+
+
+def pack_answers(answers: Iterable[Answer]) -> bytes:
+    """Return the message of some answers."""
+    return bytes(msgpack.packb(list(answers)))
+
+
+def unpack_answers(message: bytes) -> list[Answer]:
+    """Return the answers of a message.
+
+    Raises
+    ------
+    RecordError
+        If it is damaged, or a field has a wrong type.
+    """
+    return [_checked_answer(row) for row in _rows(message, len(Answer._fields))]
+
+
+def pack_answer(answer: Answer) -> bytes:
+    """Return one answer as bytes."""
+    return bytes(msgpack.packb(answer))
+
+
+def unpack_answer(message: bytes) -> Answer:
+    """Return the answer that `pack_answer` made bytes of.
+
+    Raises
+    ------
+    RecordError
+        As `unpack_answers`.
+    """
+    row = _unpacked(message)
+    if not isinstance(row, list) or len(row) != len(Answer._fields):
+        raise RecordError("a message between workers does not hold an answer")
+    return _checked_answer(row)
+
+
+def _unpacked(message: bytes) -> Any:
+    if len(message) > _MAX_BYTES:
+        raise RecordError(f"a message between workers has {len(message)} bytes, more than {_MAX_BYTES}")
+    try:
+        return msgpack.unpackb(
+            message, max_array_len=_MAX_RECORDS, max_map_len=0, max_str_len=_MAX_TEXT, max_bin_len=0, max_ext_len=0
+        )
+    except (ValueError, msgpack.UnpackException) as error:
+        raise RecordError(f"a message between workers is damaged: {error}") from None
+
+
+def _rows(message: bytes, width: int) -> list[list[Any]]:
+    rows = _unpacked(message)
+    if not isinstance(rows, list) or not all(isinstance(row, list) and len(row) == width for row in rows):
+        raise RecordError(f"a message between workers does not hold records of {width} fields")
+    return rows
+
+
+def _checked_job(row: Sequence[Any]) -> PositionJob:
+    if not _fits(row, _JOB_KINDS):
+        raise RecordError("a field of a position's job has a wrong type")
+    job = PositionJob._make(row)
+    job = job._replace(moves=_texts(job.moves), words=_integers(job.words), history=_integers(job.history))
+    _ = job.limits  # Checked as they are made.
+    return job
+
+
+def _checked_answer(row: Sequence[Any]) -> Answer:
+    if not _fits(row, _ANSWER_KINDS):
+        raise RecordError("a field of an answer has a wrong type")
+    job_id, status, reason, move, score, score_text, bound, depth, nodes, time_s, pv, steps, lines, tries, worker = row
+    if not 0 <= time_s < math.inf:
+        raise RecordError("the time of an answer is none")
+    return Answer(
+        job_id, status, reason, move, score, score_text, bound, depth, nodes, time_s, _texts(pv),
+        tuple(map(_checked_step, steps)), tuple(map(_checked_line, lines)), tries, worker,
+    )  # fmt: skip
+
+
+def _checked_step(row: Any) -> Step:
+    if not isinstance(row, list) or not _fits(row, _STEP_KINDS):
+        raise RecordError("an iteration of an answer is none")
+    return Step._make(row)
+
+
+def _checked_line(row: Any) -> Line:
+    if not isinstance(row, list) or not _fits(row, _LINE_KINDS):
+        raise RecordError("a line of an answer is none")
+    move, score, score_text, bound, pv = row
+    return Line(move, score, score_text, bound, _texts(pv))
+
+
+_Kinds = tuple[frozenset[type], ...]
+_NONE: type = type(None)
+
+
+def _one_of(*kinds: type) -> frozenset[type]:
+    return frozenset(kinds)
+
+
+_INTEGER, _TEXT, _LIST, _TIME = _one_of(int), _one_of(str), _one_of(list), _one_of(float)
+_MAYBE_INTEGER, _MAYBE_TEXT, _MAYBE_TIME = _one_of(int, _NONE), _one_of(str, _NONE), _one_of(int, float, _NONE)
+_JOB_KINDS: _Kinds = (
+    _INTEGER, _TEXT, _LIST, _LIST, _LIST, _MAYBE_INTEGER, _MAYBE_INTEGER, _MAYBE_TIME, _MAYBE_INTEGER, _INTEGER,
+    _MAYBE_TIME,
+)  # fmt: skip
+_ANSWER_KINDS: _Kinds = (
+    _INTEGER, _TEXT, _MAYBE_TEXT, _MAYBE_TEXT, _MAYBE_INTEGER, _MAYBE_TEXT, _MAYBE_TEXT, _INTEGER, _INTEGER,
+    _one_of(int, float), _LIST, _LIST, _LIST, _INTEGER, _MAYBE_INTEGER,
+)  # fmt: skip
+_STEP_KINDS: _Kinds = (_INTEGER, _TEXT, _INTEGER, _TEXT, _INTEGER, _TIME)
+_LINE_KINDS: _Kinds = (_TEXT, _INTEGER, _TEXT, _TEXT, _LIST)
+
+
+@lru_cache(maxsize=1024)
+def _are(kinds: tuple[type, ...], wanted: _Kinds) -> bool:
+    return len(kinds) == len(wanted) and all(kind in each for kind, each in zip(kinds, wanted, strict=True))
+
+
+def _fits(row: Sequence[Any], wanted: _Kinds) -> bool:
+    """Tell whether each field has one of the types that it may have."""
+    return _are(tuple(map(type, row)), wanted)
+
+
+def _texts(values: Sequence[Any]) -> tuple[str, ...]:
+    if not all(type(value) is str for value in values):
+        raise RecordError("a list of texts in a message between workers is none")
+    return tuple(values)
+
+
+def _integers(values: Sequence[Any]) -> tuple[int, ...]:
+    if not all(type(value) is int for value in values):
+        raise RecordError("a list of integers in a message between workers is none")
+    return tuple(values)

@@ -1,0 +1,125 @@
+"""What a run does with each position, and by which hash its rows say so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cluster.batch.rows import Overrides
+from search.flags import FULL_WIDTH, Flags
+from search.limits import MAX_FIRST_MOVES, Limits
+from search.rules import Game
+from tt_store.errors import RootsplitError
+
+VERSION = 1
+"""Grows with each change after which rows of an older run would not be repeated."""
+
+
+class SettingsError(RootsplitError):
+    """Settings of a run that make no sense together."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What is asked of every position.
+
+    Raises
+    ------
+    SettingsError
+        If the settings contradict each other.
+    """
+
+    limits: Limits
+    """Those of each position, as far as its row gives none."""
+    multipv: int = 1
+    """How many different first moves."""
+    table_mb: float = 64.0
+    """Size of each machine's table; of each worker's, if it is fresh."""
+    is_fresh: bool = False
+    """Whether each worker has a table of its own, emptied before each position."""
+    is_deterministic: bool = False
+    """Whether the rows are equal, byte for byte, for any number of workers: no times, no names of workers."""
+    split: int = 1
+    """Workers on one position."""
+    deadline_s: float | None = None
+    """After so many seconds a position is given up, and a worker that does not let it go is replaced."""
+
+    def __post_init__(self) -> None:
+        limits = self.limits
+        if limits.depth is None and limits.nodes is None and limits.time_s is None and limits.mate is None:
+            raise SettingsError("each position needs a limit: give a depth, nodes, a time or a mate")
+        if not 1 <= self.multipv <= MAX_FIRST_MOVES:
+            raise SettingsError(f"the number of lines must be from 1 to {MAX_FIRST_MOVES}, not {self.multipv}")
+        if self.split < 1:
+            raise SettingsError(f"at least one worker must search a position, not {self.split}")
+        if self.deadline_s is not None and not 0 < self.deadline_s < float("inf"):
+            raise SettingsError(f"the deadline must be more than 0 seconds, not {self.deadline_s:g}")
+        if self.is_deterministic and (limits.time_s is not None or (limits.depth is None and limits.nodes is None)):
+            raise SettingsError("a deterministic run ends each search by a depth or by nodes, not by a time")
+        if self.is_deterministic and self.split > 1:
+            raise SettingsError("a deterministic run searches each position with one worker: leave out --split")
+
+    @property
+    def has_own_tables(self) -> bool:
+        """Whether each worker has a table of its own."""
+        return self.is_fresh or self.is_deterministic
+
+    def flags(self, game: Game) -> Flags:
+        """Return the kernel's variant: of full width where a mate in so many moves is asked for."""
+        return FULL_WIDTH if self.limits.mate is not None and game.is_selective else Flags()
+
+    def limits_of(self, overrides: Overrides) -> Limits:
+        """Return the limits of a row: what it says goes before what the run says.
+
+        Raises
+        ------
+        LimitsError
+            If one of the row's is out of range.
+        SettingsError
+            If a row of a deterministic run asks for a time.
+        """
+        run = self.limits
+        if self.is_deterministic and overrides.time_s is not None:
+            raise SettingsError("the row asks for a time, which a deterministic run cannot keep")
+        return Limits(
+            run.depth if overrides.depth is None else overrides.depth,
+            run.nodes if overrides.nodes is None else overrides.nodes,
+            run.time_s if overrides.time_s is None else overrides.time_s,
+            run.mate if overrides.mate is None else overrides.mate,
+        )
+
+    def as_json(self, game: Game) -> dict[str, Any]:
+        """Return what decides the answers, apart from a row's own limits."""
+        limits = self.limits
+        return {
+            "version": VERSION,
+            "game": game.label if not game.name.endswith(".py") else f"{game.label}, SHA-256 {_file_digest(game.name)}",
+            "depth": limits.depth,
+            "nodes": limits.nodes,
+            "time": limits.time_s,
+            "mate": limits.mate,
+            "multipv": self.multipv,
+            "table": self.table_mb,
+            "fresh": self.has_own_tables,
+            "deterministic": self.is_deterministic,
+            "split": self.split,
+            "deadline": self.deadline_s,
+        }
+
+    def digest(self, game: Game, limits: Limits, multipv: int) -> str:
+        """Return the hash of all that decides a row's answer, 12 hexadecimal digits."""
+        settings = self.as_json(game) | {
+            "depth": limits.depth,
+            "nodes": limits.nodes,
+            "time": limits.time_s,
+            "mate": limits.mate,
+            "multipv": multipv,
+        }
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _file_digest(name: str) -> str:
+    return hashlib.sha256(Path(name).read_bytes()).hexdigest()[:12]
