@@ -71,6 +71,16 @@ AddressOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
 
+def _table_mb(text: str) -> float | None:
+    """Return the MB that a user asks for, None for what fits."""
+    if text == "auto":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is neither a number of MB nor auto") from None
+
+
 # Typer brings a click of its own or uses the installed one, by its version: this is the base of its errors in both.
 _ParseError: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
@@ -138,7 +148,22 @@ def search(
     mate: Annotated[int | None, typer.Option(help="End once a win in so many moves is proved.")] = None,
     workers: Annotated[int | None, typer.Option(help="Number of workers; all cores that there are by default.")] = None,
     address: AddressOption = None,
-    table: Annotated[float, typer.Option(help="Size of each machine's table in MB.")] = DEFAULT_TABLE_MB,
+    table: Annotated[
+        Any, typer.Option(parser=_table_mb, metavar="MB|auto", help="Size of each machine's table; auto: what fits.")
+    ] = str(DEFAULT_TABLE_MB),
+    table_dir: Annotated[
+        Path | None, typer.Option(help="Where Ray's workers keep the table, best a file system in memory.")
+    ] = None,
+    hang_after: Annotated[
+        float, typer.Option(help="Seconds without progress after which a busy worker on Ray is replaced.")
+    ] = 10.0,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Save the search in this file, and go on with what an earlier run left there.")
+    ] = None,
+    checkpoint_every: Annotated[float, typer.Option(help="Seconds between two saves.")] = 60.0,
+    log_level: Annotated[
+        str | None, typer.Option(metavar="LEVEL", help="Log on stderr: debug, info or warning; nothing if left out.")
+    ] = None,
     strategy: Annotated[str | None, typer.Option(help="dynamic, root or single; dynamic for several workers.")] = None,
     simulate: Annotated[
         int | None, typer.Option(metavar="WORKERS", help="Search in virtual time on a simulated cluster of so many.")
@@ -155,6 +180,9 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Search a position."""
+    from cluster import logs
+    from cluster.checkpointer import CheckpointFile
+    from cluster.cluster_options import ClusterOptions
     from cluster.progress import SearchProgress, print_report
     from cluster.session import SearchRequest, open_session
     from search.limits import Limits
@@ -176,13 +204,21 @@ def search(
         solve=None if solve is None else Question(solve),
     )
     if simulate is not None:
+        if table is None or checkpoint is not None:
+            raise UsageError("a simulation takes a table of a fixed size, and no checkpoint")
         _simulate(game, request, simulate, table, as_json)
         return
+    file = None if checkpoint is None else CheckpointFile(checkpoint, checkpoint_every)
+    options = ClusterOptions(table_dir, hang_after)
+    if log_level is not None:
+        if log_level not in logs.LEVELS:
+            raise UsageError(f"the level of logs is one of {', '.join(logs.LEVELS)}, not {log_level!r}")
+        logs.configure(log_level, options.run)
     with (
-        open_session(game, request, workers, table, address) as session,
-        SearchProgress(len(session.executor.workers()), time) as progress,
+        open_session(game, request, workers, table, address, options=options) as session,
+        SearchProgress(lambda: len(session.executor.workers()), time) as progress,
     ):
-        report = session.search(request, progress.on_iteration)
+        report = session.search(request, progress.on_iteration, file)
     if as_json:
         _print_json(report.as_json())
     else:
@@ -197,7 +233,7 @@ def _simulate(game_name: str, request: SearchRequest, workers: int, table_mb: fl
     from search.referee import print_notice
 
     game = checked_game(game_name, request, workers, table_mb, print_notice)
-    with SearchProgress(workers, None) as progress:
+    with SearchProgress(lambda: workers, None) as progress:
         simulation = simulate(
             game, request, workers, table_mb, measured_model(game, request), on_iteration=progress.on_iteration
         )
@@ -301,13 +337,14 @@ def bench(as_json: JsonOption = False) -> None:
 def clean(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show only.")] = False,
     kernels: Annotated[bool, typer.Option(help="Remove the compiled kernels too; they are made again.")] = False,
+    table_dir: Annotated[Path | None, typer.Option(help="Where to look; shared memory if left out.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Remove tables in shared memory whose owner has died, and on demand the compiled kernels."""
     from tt_store.reclaim import leftovers, reclaim
 
-    found = leftovers()
-    removed = [] if dry_run else [str(path) for path in reclaim()]
+    found = leftovers(table_dir)
+    removed = [] if dry_run else [str(path) for path in reclaim(table_dir)]
     rows: list[dict[str, Any]] = [
         {
             "path": str(item.path),

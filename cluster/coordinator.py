@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from cluster.executor import Executor, ResultEvent, WorkerLost
+from cluster.logs import LOGGER
 from cluster.records import Task, TaskResult, WorkerInfo
 from cluster.report import Overheads
 from cluster.splitter import Splitter
@@ -120,6 +121,8 @@ class Coordinator:
         Nodes are kept here; time is kept by whoever calls `Epochs.stop`.
     splitter_after
         Returns the strategy for the position after a line, and whether the root's side is to move there.
+    on_poll
+        Called after each poll of the executor.
     """
 
     def __init__(
@@ -129,7 +132,9 @@ class Coordinator:
         epochs: Epochs,
         limits: Limits,
         splitter_after: Callable[[tuple[int, ...]], tuple[Splitter, bool]],
+        on_poll: Callable[[], None] = lambda: None,
     ) -> None:
+        self._on_poll = on_poll
         self._executor, self._splitter, self._epochs = executor, splitter, epochs
         self._strategy, self._splitter_after = splitter, splitter_after
         self._pool = _NodePool(limits.node_limit)
@@ -198,6 +203,7 @@ class Coordinator:
                 last_sign_s = self._executor.now_s()
             elif self._executor.now_s() - last_sign_s > _NO_WORKER_S:
                 raise RunFailedError(f"no worker has been left for {_NO_WORKER_S:.0f} s, so the search ends")
+            self._on_poll()
         self.drain()
         return result
 
@@ -276,6 +282,7 @@ class Coordinator:
                 self._since_s[worker] = self._executor.now_s()
             self._calls[worker][batch[0].task_id] = len(batch)
             self._tasks += len(batch)
+            LOGGER.debug("worker=%d tasks=%s submitted", worker, [task.task_id for task in batch])
             self._executor.submit(worker, batch)
 
     def _take_in(self) -> bool:

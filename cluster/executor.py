@@ -19,7 +19,9 @@ from search.flags import Flags
 from search.referee import print_notice
 from search.rules import Game
 from search.searcher import Job, Searcher, variant_salt
+from tt_store.deepest import deepest
 from tt_store.errors import RunFailedError
+from tt_store.exchange import deliver
 from tt_store.segment import Segment
 
 
@@ -66,8 +68,11 @@ class Executor(Protocol):
     """What a call to a worker costs, whatever it carries: short tasks travel in lists."""
     prefetch: int
     """How many calls may wait at a worker behind the one that runs."""
-    exchanged_entries: int
-    """How many entries of tables have gone to other machines so far."""
+
+    @property
+    def exchanged_entries(self) -> int:
+        """How many entries of tables have gone to other machines so far."""
+
     is_simulated: bool
     """Whether its time is virtual: whoever polls keeps the time limit then."""
 
@@ -103,6 +108,12 @@ class Executor(Protocol):
 
     def hashfull(self) -> float:
         """Return the share 0..1 of the tables that is in use, sampled."""
+
+    def deepest(self, most: int) -> list[bytes]:
+        """Return the deepest entries of the tables, at most so many in all: messages of `tt_store.exchange`."""
+
+    def deliver(self, messages: Sequence[bytes]) -> None:
+        """Put the entries of messages into every table."""
 
     def close(self) -> None:
         """Stop the workers and give everything back; a second call does nothing."""
@@ -199,6 +210,15 @@ class _OneMachine:
     def hashfull(self) -> float:
         """Return the share of the table that is in use."""
         return self._segment.hashfull()
+
+    def deepest(self, most: int) -> list[bytes]:
+        """Look through the table."""
+        return deepest(self._segment, most)
+
+    def deliver(self, messages: Sequence[bytes]) -> None:
+        """Put entries into the table."""
+        for message in messages:
+            deliver(self._segment, message)
 
 
 class SerialExecutor(_OneMachine):

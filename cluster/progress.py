@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -32,18 +34,19 @@ class SearchProgress:
     Parameters
     ----------
     workers
-        How many search.
+        Tells how many search: some may be lost or join. Which ones, the executor's notices say above the live line.
     time_s
         The time limit, if there is one.
     """
 
-    def __init__(self, workers: int, time_s: float | None) -> None:
+    def __init__(self, workers: Callable[[], int], time_s: float | None) -> None:
         console = Console(stderr=True)
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), _TimeLeft())
         self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._progress.add_task(f"{workers} workers, depth 1", total=time_s)
+        self._task = self._progress.add_task(f"{workers()} workers, depth 1", total=time_s)
         self._workers = workers
         self._nodes = 0
+        self._began_s = time.monotonic()
 
     def __enter__(self) -> SearchProgress:
         """Begin to show."""
@@ -59,10 +62,11 @@ class SearchProgress:
     def on_iteration(self, iteration: Iteration) -> None:
         """Show that a depth is finished."""
         self._nodes += iteration.statistics.nodes
-        rate = self._nodes / max(iteration.time_s, 1e-9)
+        # Not the iteration's own time, which counts that of an earlier run whose checkpoint was taken.
+        rate = self._nodes / max(time.monotonic() - self._began_s, 1e-9)
         self._progress.update(
             self._task,
-            description=f"{self._workers} workers, depth {iteration.depth + 1}, {short(rate)} nodes/s",
+            description=f"{self._workers()} workers, depth {iteration.depth + 1}, {short(rate)} nodes/s",
         )
 
 

@@ -9,8 +9,13 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
+from cluster.checkpoint import Checkpoint, CheckpointError, Identity
+from cluster.checkpointer import Checkpointer, CheckpointFile
+from cluster.cluster_options import ClusterOptions, OptionsError
 from cluster.coordinator import Coordinator, Epochs
 from cluster.executor import Executor, ThreadExecutor
+from cluster.fingerprint import fingerprint
+from cluster.logs import LOGGER
 from cluster.position_rules import PositionRules, words_of
 from cluster.report import RankedLine, SearchReport
 from cluster.split_settings import SplitSettings
@@ -24,6 +29,8 @@ from search.limits import MAX_FIRST_MOVES, Limits, stopped_after
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
 from search.solving import Question, plies_to_solve, solve, solving_flags
+from tt_store.errors import RunFailedError
+from tt_store.memory import fitting_mb
 from tt_store.segment import Segment
 
 
@@ -54,11 +61,12 @@ def open_session(
     game_name: str,
     request: SearchRequest,
     workers: int | None = None,
-    table_mb: float = DEFAULT_TABLE_MB,
+    table_mb: float | None = DEFAULT_TABLE_MB,
     address: str | None = None,
     *,
     flags: Flags = Flags(),
     notice: Callable[[str], None] = print_notice,
+    options: ClusterOptions = ClusterOptions(),
 ) -> Session:
     """Open a session for a request, which is checked before anything is started.
 
@@ -71,12 +79,14 @@ def open_session(
     workers
         How many, 1 or more; None for all cores that there are.
     table_mb
-        Size of each machine's table in MB.
+        Size of each machine's table in MB; None for what fits.
     address
         None for threads of this process; else as for `cluster.ray_executor.RayExecutor`.
     flags, notice
         As for `search.searcher.Searcher`. If the request asks for a mate, a selective search becomes one of full width;
         if it asks for a solution, the table is used as the game says.
+    options
+        Of workers on Ray.
 
     Raises
     ------
@@ -84,16 +94,21 @@ def open_session(
         If the game, the position, the strategy, the number of lines, the first moves, the table's size, the number of
         workers or the address are wrong.
     """
+    if address is None and options.table_directory is not None:
+        raise OptionsError("threads keep the table in their own memory: --table-dir is for workers on Ray (--address)")
     game = checked_game(game_name, request, workers, table_mb, notice)
     if request.limits.mate is not None and game.is_selective and flags == Flags():
         flags = FULL_WIDTH
     if request.solve is not None:
         flags = solving_flags(game, flags)
     if address is None:
-        return Session(game, ThreadExecutor(game, workers or cores(), table_mb, flags=flags, notice=notice), table_mb)
+        size_mb = fitting_mb() if table_mb is None else table_mb
+        threads = ThreadExecutor(game, workers or cores(), size_mb, flags=flags, notice=notice)
+        return Session(game, threads, size_mb, notice)
     from cluster.ray_executor import RayExecutor
 
-    return Session(game, RayExecutor(game, workers, table_mb, address, flags=flags, notice=notice), table_mb)
+    executor = RayExecutor(game, workers, table_mb, address, flags=flags, notice=notice, options=options)
+    return Session(game, executor, executor.table_mb if table_mb is None else table_mb, notice)
 
 
 def _check_options(request: SearchRequest) -> None:
@@ -124,7 +139,7 @@ def _first_moves(referee: Referee, position: Any, texts: tuple[str, ...]) -> tup
 
 
 def checked_game(
-    game_name: str, request: SearchRequest, workers: int | None, table_mb: float, notice: Callable[[str], None]
+    game_name: str, request: SearchRequest, workers: int | None, table_mb: float | None, notice: Callable[[str], None]
 ) -> Game:
     """Return the game of a request that can be carried out.
 
@@ -137,7 +152,8 @@ def checked_game(
     if workers is not None and not 1 <= workers <= MAX_WORKERS:
         raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")
     _check_options(request)
-    Segment.private(table_mb).close()
+    if table_mb is not None:
+        Segment.private(table_mb).close()
     referee = Referee(game, notice)
     position = referee.play_texts(game.parse(request.position), request.moves)
     if request.solve is not None:
@@ -166,7 +182,7 @@ class Session:
     table_mb
         Size of each machine's table in MB, for the reports.
     notice
-        Gets a line if something must be compiled first.
+        Gets a line if something must be compiled first, or a checkpoint cannot be written.
     """
 
     def __init__(
@@ -176,7 +192,7 @@ class Session:
         self.referee = Referee(game, notice)
         self._record = GameRecord(self.referee)
         self.executor = executor
-        self._table_mb = table_mb
+        self._table_mb, self._notice = table_mb, notice
         self._epochs = Epochs(executor)
 
     def __enter__(self) -> Session:
@@ -200,16 +216,30 @@ class Session:
         return self._record.place(request.position, request.moves).position
 
     def search(
-        self, request: SearchRequest, on_iteration: Callable[[Iteration], None] = lambda _iteration: None
+        self,
+        request: SearchRequest,
+        on_iteration: Callable[[Iteration], None] = lambda _iteration: None,
+        checkpoint: CheckpointFile | None = None,
     ) -> SearchReport:
         """Search a position until a limit is reached, it is solved, or `stop` is called.
+
+        Parameters
+        ----------
+        request
+            What to search. Limits of nodes and time are for this run, whatever an earlier one has spent.
+        on_iteration
+            Called after each iteration that this run finishes.
+        checkpoint
+            Where the search is saved; what an earlier run has left there, it goes on with.
 
         Raises
         ------
         RulesError
             If the request's position, moves or options are wrong.
+        CheckpointError
+            If the checkpoint cannot be made or trusted, or belongs to another search.
         RunFailedError
-            If no worker is left.
+            If no worker is left; its sentence tells the last finished iteration.
         """
         _check_options(request)
         root = self._root(request)
@@ -217,37 +247,52 @@ class Session:
         first_moves = _first_moves(self.referee, position, request.root_moves)
         workers = self.executor.workers()
         strategy = request.strategy or (DYNAMIC if len(workers) > 1 else SINGLE)
+        checkpointer = None if checkpoint is None else self._checkpointer(checkpoint, request, root, first_moves)
+        before = None if checkpointer is None else checkpointer.resume()
+        finished = [] if before is None else self._checked(before, position)
         root_search = Coordinator(
             self.executor,
             self._splitter(request, strategy, root),
             self._epochs,
             request.limits,
             partial(self._splitter_after, request, strategy, root),
+            lambda: None if checkpointer is None else checkpointer.tick(),
         )
+
+        def note(iteration: Iteration) -> None:
+            finished.append(iteration)
+            nodes, time_s = iteration.statistics.nodes, iteration.time_s
+            LOGGER.info("depth=%d score=%d nodes=%d time_s=%.3f", iteration.depth, iteration.score, nodes, time_s)
+            if checkpointer is not None:
+                checkpointer.note(iteration)
+            on_iteration(iteration)
+
         self._epochs.begin()
         self.executor.begin_search()
+        if before is not None:
+            self.executor.deliver(before.entries)
         try:
             with stopped_after(None if self.executor.is_simulated else request.limits.time_s, self.stop):
                 if request.solve is not None:
                     result = solve(
-                        root_search,
-                        self.referee,
-                        position,
-                        request.solve,
-                        on_iteration,
-                        self.executor.now_s,
-                        first_moves,
+                        root_search, self.referee, position, request.solve, note, self.executor.now_s, first_moves
                     )
                 else:
                     result = deepen(
-                        root_search, self.referee, position, request.limits, on_iteration, self.executor.now_s,
+                        root_search, self.referee, position, request.limits, note, self.executor.now_s,
                         is_selective=self.game.is_selective and self.executor.flags.is_selective,
-                        multipv=request.multipv, root_moves=first_moves,
+                        multipv=request.multipv, root_moves=first_moves, before=tuple(finished),
                     )  # fmt: skip
+            if checkpointer is not None:
+                checkpointer.save()
         except KeyboardInterrupt:
             # Not drained: the interrupt may have come between two steps of the books, and what still runs is stale.
             self.stop()
             raise
+        except RunFailedError as error:
+            if not finished:
+                raise
+            raise RunFailedError(f"{error}; {self._told(position, finished[-1])}") from error
         return SearchReport(
             game=self.game,
             request_text=request.position,
@@ -308,6 +353,35 @@ class Session:
         flags = self.executor.flags
         extension, reduction = self.referee.depth_change(rank, number, depth, gives_check)
         return extension if flags.check_extension else 0, reduction if flags.late_reduction else 0
+
+    def _checkpointer(
+        self, file: CheckpointFile, request: SearchRequest, root: Root, first_moves: tuple[int, ...]
+    ) -> Checkpointer:
+        identity = Identity(
+            game=self.game.label,
+            position=root.position,
+            history=root.history,
+            contempt=request.contempt,
+            flags=tuple(int(flag) for flag in self.executor.flags),
+            multipv=request.multipv,
+            root_moves=first_moves,
+            sources=fingerprint(self.game),
+        )
+        return Checkpointer(file, identity, self.executor.deepest, self._notice)
+
+    def _checked(self, before: Checkpoint, position: Any) -> list[Iteration]:
+        """Return the iterations of a checkpoint, whose lines must be legal: they are played and printed."""
+        for iteration in before.iterations:
+            for line in iteration.lines:
+                if tuple(self.referee.legal_prefix(position, line.moves)[0]) != line.moves:
+                    raise CheckpointError(f"the checkpoint's line of depth {iteration.depth} is not legal here")
+        return list(before.iterations)
+
+    def _told(self, position: Any, iteration: Iteration) -> str:
+        """Return a clause that tells an iteration."""
+        score = self.game.score_text(position, iteration.score, False)
+        line = " ".join(self.referee.line_texts(position, iteration.line))
+        return f"depth {iteration.depth} was finished with score {score}, line {line}"
 
     def _ranked_lines(self, position: Any, iteration: Iteration) -> tuple[RankedLine, ...]:
         lines = []

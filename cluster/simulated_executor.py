@@ -29,6 +29,7 @@ from search.referee import print_notice
 from search.rules import Game
 from search.searcher import Searcher, variant_salt
 from search.turns import Turns
+from tt_store.deepest import deepest
 from tt_store.errors import RunFailedError
 from tt_store.exchange import Outbox, deliver
 from tt_store.layout import NO_MOVE
@@ -251,6 +252,16 @@ class SimulatedExecutor:
     def hashfull(self) -> float:
         """Return the mean share of the tables that is in use."""
         return sum(segment.hashfull() for segment in self._segments) / len(self._segments)
+
+    def deepest(self, most: int) -> list[bytes]:
+        """Look through all tables, at no virtual cost."""
+        return [message for segment in self._segments for message in deepest(segment, most // len(self._segments))]
+
+    def deliver(self, messages: Sequence[bytes]) -> None:
+        """Put entries into all tables, at no virtual cost."""
+        for segment in self._segments:
+            for message in messages:
+                deliver(segment, message)
 
     def close(self) -> None:
         """End all threads and give the tables back."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -121,6 +121,7 @@ def deepen(
     is_selective: bool = False,
     multipv: int = 1,
     root_moves: tuple[int, ...] = (),
+    before: Sequence[Iteration] = (),
 ) -> SearchResult:
     """Search deeper and deeper until a limit is reached or all lines are solved.
 
@@ -149,6 +150,8 @@ def deepen(
         How many lines are wanted, at least 1; there are fewer where there are fewer first moves.
     root_moves
         The legal first moves that are searched; empty for all.
+    before
+        Iterations that an earlier run has finished, from depth 1 on: this one goes on behind them.
     """
     started = clock()
     facts = referee.facts(position)
@@ -159,30 +162,57 @@ def deepen(
     legal = referee.legal_moves(position)
     first_moves = [move for move in legal if not root_moves or move in root_moves]
     left_out = tuple(move for move in legal if move not in first_moves)
-    aspirations = [Aspiration() for _ in first_moves[:multipv]]
+    lines = _Lines([Aspiration() for _ in first_moves[:multipv]], left_out)
     iterations: list[Iteration] = []
-    solved: list[RootLine] = []
-    unsolved: list[RootLine] = []
     total = Statistics()
-    for depth in range(1, last_depth + 1):
+    for item in before:
+        if item.depth <= last_depth:
+            lines.restore(item.lines)
+            iterations.append(item)
+            total = total.merged(item.statistics)
+            started = clock() - item.time_s
+    for depth in range(len(iterations) + 1, last_depth + 1):
+        if iterations and (not lines.unsolved or _is_wanted_mate(mate_distance(iterations[-1].score), limits)):
+            break
         # Only a forged entry of the table gives a score without moves: those of before, or any legal one, stand in.
-        known = [line.moves for line in unsolved] + [(move,) for move in first_moves]
-        results, spent, researches = _search_lines(root_search, aspirations, depth, left_out, known)
+        known = [line.moves for line in lines.unsolved] + [(move,) for move in first_moves]
+        results, spent, researches = _search_lines(root_search, lines.aspirations, depth, lines.left_out, known)
         total = total.merged(spent)
         if not results:
             break
-        earlier = [line.score for line in unsolved] if is_selective else None
-        fresh = _judged(results, earlier, depth, plies_left)
-        lines = sorted(solved + fresh, key=lambda line: -line.score)
-        iterations.append(Iteration(depth, tuple(lines), spent, clock() - started, researches))
+        earlier = [line.score for line in lines.unsolved] if is_selective else None
+        ranked = lines.take(_judged(results, earlier, depth, plies_left))
+        iterations.append(Iteration(depth, ranked, spent, clock() - started, researches))
         on_iteration(iterations[-1])
-        aspirations = [item for item, line in zip(aspirations, fresh, strict=True) if not line.is_solved]
-        solved = [line for line in lines if line.is_solved]
-        unsolved = [line for line in fresh if not line.is_solved]
-        left_out += tuple(line.moves[0] for line in fresh if line.is_solved)
-        if not unsolved or _is_wanted_mate(mate_distance(lines[0].score), limits):
-            break
     return _conclude(position, first_moves[0], facts, iterations, total, clock() - started)
+
+
+@dataclass
+class _Lines:
+    """The lines of a search between two iterations."""
+
+    aspirations: list[Aspiration]
+    """Of those that are not solved."""
+    left_out: tuple[int, ...]
+    """First moves that are not searched, those of solved lines included."""
+    solved: list[RootLine] = field(default_factory=list)
+    unsolved: list[RootLine] = field(default_factory=list)
+
+    def take(self, fresh: list[RootLine]) -> tuple[RootLine, ...]:
+        """Take what an iteration has searched, the best first; returns all lines of that iteration."""
+        ranked = sorted(self.solved + fresh, key=lambda line: -line.score)
+        self.aspirations = [item for item, line in zip(self.aspirations, fresh, strict=True) if not line.is_solved]
+        self.solved = [line for line in ranked if line.is_solved]
+        self.unsolved = [line for line in fresh if not line.is_solved]
+        self.left_out += tuple(line.moves[0] for line in fresh if line.is_solved)
+        return tuple(ranked)
+
+    def restore(self, ranked: Sequence[RootLine]) -> None:
+        """Take an iteration of an earlier run."""
+        fresh = [line for line in ranked if line not in self.solved]
+        for aspiration, line in zip(self.aspirations, fresh, strict=True):
+            aspiration.finish(line.score)
+        self.take(fresh)
 
 
 def _judged(results: list[RootResult], earlier: list[int] | None, depth: int, plies_left: int | None) -> list[RootLine]:

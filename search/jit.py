@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from search.flags import Flags
     from search.rules import Game
 
-__all__ = ["JIT_DISABLED", "Binding", "binding", "cached", "helper", "inlined", "specialise", "warm_up"]
+__all__ = [
+    "JIT_DISABLED", "Binding", "binding", "cached", "helper", "inlined", "reachable_sources", "specialise", "warm_up",
+]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -200,7 +202,7 @@ def _digest(game: Game, flags: Flags) -> str:
     processor = (llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten())
     settings = sorted((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
     digest.update(repr((versions, processor, settings, tuple(flags), game.parameters)).encode())
-    for path in sorted(_package_sources() | _reachable_sources(game.module)):
+    for path in sorted(_package_sources() | reachable_sources(game.module)):
         digest.update(path.name.encode() + b"\0" + hashlib.blake2b(path.read_bytes()).digest())
     return digest.hexdigest()
 
@@ -211,7 +213,7 @@ def _package_sources() -> set[Path]:
     return {path for folder in folders for path in folder.glob("*.py")}
 
 
-def _reachable_sources(module: ModuleType) -> set[Path]:
+def reachable_sources(module: ModuleType) -> set[Path]:
     """Return the files of a game's module and of all that it imports, except the standard library and Numba's own."""
     standard = Path(sysconfig.get_path("stdlib")).resolve()
     found: set[Path] = set()

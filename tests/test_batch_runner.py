@@ -204,9 +204,12 @@ def test_a_position_that_kills_its_workers_is_given_up(start: Callable[..., Runn
     assert max(row.attempts or 0 for row in rows if row.index != 3) <= 2
 
 
-def test_without_workers_the_run_ends_in_a_sentence(start: Callable[..., Runner]) -> None:
+def test_without_workers_the_run_ends_in_a_sentence(
+    start: Callable[..., Runner], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pool = ScriptedPool(0)
-    with pytest.raises(RunFailedError, match="no worker is left"):
+    monkeypatch.setattr(runner_module, "_NO_WORKER_S", 0.3)
+    with pytest.raises(RunFailedError, match="no worker has been left for 0 s"):
         finished(start(pool), ["4"])
 
 

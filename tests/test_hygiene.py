@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from processes import Process, alive, descendants, wait_until
+from segments import create_in_child
 
 from tt_store.reclaim import leftovers, reclaim
 
@@ -202,14 +203,21 @@ def test_after_kill_9_of_the_driver_its_processes_end_and_its_table_goes(drivers
 
 
 @pytest.mark.ray
-def test_after_kill_9_of_driver_and_agent_the_next_start_removes_the_table(drivers: list[Driver]) -> None:
+def test_after_kill_9_of_driver_and_agent_the_table_goes_by_itself(drivers: list[Driver]) -> None:
     driver = start_on_ray(drivers)
     (table,) = driver.tables()
     (agent,) = (process for process in driver.family if process.command.startswith("ray::NodeAgent"))
     os.kill(agent.pid, signal.SIGKILL)
     driver.end(signal.SIGKILL)
+    assert wait_until(lambda: not table.exists(), GONE_S)
+
+
+def test_the_command_removes_what_a_killed_process_left(tmp_path: Path) -> None:
+    with create_in_child(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)") as child:
+        assert child.stdout is not None
+        table = Path(child.stdout.readline().strip())
     assert table.exists()
-    assert [found.alive for found in leftovers() if found.path == table] == [False]
-    cleaned = subprocess.run([*COMMAND, "clean"], capture_output=True, text=True, timeout=60, check=True)
+    words = [*COMMAND, "clean", "--table-dir", str(tmp_path)]
+    cleaned = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     assert f"{table}  " in cleaned.stdout
     assert not table.exists()

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tt_store import memory
+from tt_store.errors import TableError
 from tt_store.memory import available_bytes
 
 
@@ -51,3 +53,13 @@ GROUP_1 = "sys/fs/cgroup/memory"
 def test_available_memory(files: dict[str, str], expected: int, tmp_path: Path) -> None:
     write_tree(tmp_path, files)
     assert available_bytes(tmp_path) == expected
+
+
+def test_what_fits_is_a_share_of_memory_and_of_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1000 << 20)
+    monkeypatch.setattr(memory, "free_bytes", lambda _directory: 64 << 20)
+    assert memory.fitting_mb() == 600
+    assert memory.fitting_mb(tmp_path) == 57
+    monkeypatch.setattr(memory, "free_bytes", lambda _directory: 1 << 20)
+    with pytest.raises(TableError, match=r"^no table fits: 921 kB may be used, or enlarge it .*emptyDir"):
+        memory.fitting_mb(memory.SHARED_MEMORY)

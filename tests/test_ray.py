@@ -20,13 +20,17 @@ from processes import alive, descendants, wait_until
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 import ray
 
-from cluster import coordinator, ray_executor
+from cluster import coordinator, ray_executor, ray_fleet
 from cluster.executor import Event, ResultEvent, SerialExecutor, WorkerJoined, WorkerLost
-from cluster.ray_executor import AUTO, LOCAL, ClusterError, RayExecutor
-from cluster.records import Task, TaskResult
+from cluster.fingerprint import fingerprint
+from cluster.ray_connection import AUTO, LOCAL
+from cluster.ray_errors import ClusterError
+from cluster.ray_executor import RayExecutor
+from cluster.ray_machines import Machine
+from cluster.records import Task, TaskResult, WorkerInfo
 from cluster.session import SearchRequest, Session, open_session
 from search import workspace as at
-from search.driver import search
+from search.driver import Iteration, search
 from search.flags import Flags
 from search.limits import NO_NODE_LIMIT, Limits
 from search.rules import load_game
@@ -77,13 +81,21 @@ class Started:
         self._epochs = 0
 
     def executor(self, game_name: str, address: str) -> RayExecutor:
-        if self._executor is None or self._key != (game_name, address):
+        if self._executor is not None:
+            # What the test before has cost.
+            wait_until(lambda: self._executor is None or len(self.polled()) == WORKERS, 10)
+        if self._executor is None or self._key != (game_name, address) or len(self.polled()) < WORKERS:
             self.close()
             self._key = (game_name, address)
             game = load_game(game_name)
             self._executor = RayExecutor(game, WORKERS, TABLE_MB, address, flags=EXACT, notice=self.notices.append)
         self.notices.clear()
         return self._executor
+
+    def polled(self) -> list[WorkerInfo]:
+        assert self._executor is not None
+        self._executor.poll(0.0)
+        return self._executor.workers()
 
     def session(self, game_name: str, address: str) -> Session:
         return Session(load_game(game_name), self.executor(game_name, address), TABLE_MB)
@@ -124,7 +136,7 @@ def sequential_score(game_name: str, request: SearchRequest, _known: dict[Any, i
 
 def pids(executor: RayExecutor) -> dict[int, int]:
     """Return the process of each worker."""
-    members = executor._members.values()
+    members = executor._fleet.members.values()
     return {member.info.worker: ray.get(member.actor.ready.remote(), timeout=60) for member in members}
 
 
@@ -226,8 +238,7 @@ def test_all_calls_of_a_dead_worker_come_back_as_lost_once(started: Started) -> 
     time.sleep(0.2)
     os.kill(before[0], signal.SIGKILL)
     events: list[Event] = []
-    assert wait_until(lambda: bool(events.extend(executor.poll(0.1)) or events), 10)
-    events.extend(executor.poll(0.5))
+    assert wait_until(lambda: bool(events.extend(executor.poll(0.1)) or len(events) > 1), 20)
     lost, joined = events
     assert isinstance(lost, WorkerLost)
     assert (lost.worker, sorted(lost.task_ids)) == (0, [131, 132, 133])
@@ -247,7 +258,7 @@ def test_a_second_executor_in_one_process_is_refused_in_a_sentence(started: Star
 
 def test_close_leaves_no_process_and_no_table_and_may_be_called_twice(started: Started) -> None:
     executor = started.executor("connect_four", LOCAL)
-    tables = [Path(machine.path) for machine in executor._machines]
+    tables = [Path(machine.path) for machine in executor._fleet.machines]
     ours = descendants(os.getpid())
     assert any("raylet" in process.command for process in ours)
     assert all(table.exists() for table in tables)
@@ -306,7 +317,7 @@ def search_and_kill(started: Started, cluster: str, victims: int) -> tuple[Sessi
 
 def renewed(executor: RayExecutor) -> None:
     """Give each worker all its replacements back."""
-    for member in executor._members.values():
+    for member in executor._fleet.members.values():
         member.respawns = 0
 
 
@@ -315,6 +326,7 @@ def test_the_search_survives_kill_9_of_workers(victims: int, started: Started, c
     started.close()
     connect_four, before = search_and_kill(started, cluster, victims)
     executor = started.executor("connect_four", cluster)
+    assert len(executor.workers()) == WORKERS
     after = pids(executor)
     assert [worker for worker in before if before[worker] != after[worker]] == list(range(victims))
     request = SearchRequest("4453", limits=Limits(depth=9))
@@ -324,16 +336,16 @@ def test_the_search_survives_kill_9_of_workers(victims: int, started: Started, c
 def spawn_badly(executor: RayExecutor, times: int, patch: pytest.MonkeyPatch) -> list[int]:
     """Let so many replacements die while they start; returns the list of their slots, which grows."""
     spawned: list[int] = []
-    spawn: Callable[..., Any] = executor._spawn
+    spawn: Callable[..., Any] = executor._fleet._spawn
 
     def spawn_or_fail(machine: Any, slot: int) -> Any:
         spawned.append(slot)
         if len(spawned) > times:
             return spawn(machine, slot)
-        bad = ray_executor._Machine(machine.node_id, machine.agent, "/dev/shm/rootsplit-no-such-table")
+        bad = Machine(machine.node_id, machine.agent, "/dev/shm/rootsplit-no-such-table")
         return spawn(bad, slot)
 
-    patch.setattr(executor, "_spawn", spawn_or_fail)
+    patch.setattr(executor._fleet, "_spawn", spawn_or_fail)
     return spawned
 
 
@@ -352,19 +364,23 @@ def test_replacements_that_die_at_once_are_replaced_too(
     assert any("rootsplit-no-such-table" in notice for notice in started.notices)
 
 
-def test_without_any_worker_left_the_search_ends_in_a_sentence(
+def test_without_any_worker_left_the_search_ends_in_a_sentence_with_what_it_knows(
     started: Started, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coordinator, "_NO_WORKER_S", 1.0)
-    monkeypatch.setattr(ray_executor, "_RESPAWNS", 1)
-    executor = started.executor("connect_four", cluster)
-    renewed(executor)
-    spawn_badly(executor, 100, monkeypatch)
+    monkeypatch.setattr(ray_fleet, "_RESPAWNS", 0)
     connect_four = started.session("connect_four", cluster)
-    for pid in pids(executor).values():
-        os.kill(pid, signal.SIGKILL)
-    with pytest.raises(RunFailedError, match=r"no worker has been left for 1 s"):
-        connect_four.search(SearchRequest("44", limits=Limits(depth=12), strategy="root"))
+    executor = started.executor("connect_four", cluster)
+    executor.begin_search()
+    before = pids(executor)
+
+    def kill_all(done: Iteration) -> None:
+        for pid in before.values() if done.depth == 8 else ():
+            os.kill(pid, signal.SIGKILL)
+
+    sentence = r"^no worker has been left for 1 s, so the search ends; depth \d+ was finished with score \S+, line \d"
+    with pytest.raises(RunFailedError, match=sentence):
+        connect_four.search(LONG, kill_all)
     assert executor.workers() == []
     assert sum("given up" in notice for notice in started.notices) == WORKERS
     started.close()
@@ -373,10 +389,52 @@ def test_without_any_worker_left_the_search_ends_in_a_sentence(
 def test_a_worker_that_is_not_replaced_leaves_the_others_the_work(
     started: Started, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_executor, "_RESPAWNS", 0)
-    search_and_kill(started, cluster, victims=1)
-    assert [info.worker for info in started.executor("connect_four", cluster).workers()] == [1]
+    monkeypatch.setattr(ray_fleet, "_RESPAWNS", 0)
+    connect_four, _before = search_and_kill(started, cluster, victims=1)
+    assert [info.worker for info in connect_four.executor.workers()] == [1]
     started.close()
+
+
+def test_an_idle_worker_that_dies_is_noticed_and_replaced(started: Started, cluster: str) -> None:
+    executor = started.executor("connect_four", cluster)
+    renewed(executor)
+    before = pids(executor)
+    os.kill(before[1], signal.SIGKILL)
+    events: list[Event] = []
+    assert wait_until(lambda: bool(events.extend(executor.poll(0.1)) or len(events) > 1), 20)
+    lost, joined = events
+    assert lost == WorkerLost(1, ())
+    assert isinstance(joined, WorkerJoined)
+    assert pids(executor)[1] != before[1]
+    assert started.notices == [
+        f"worker 1 on machine {joined.worker.machine} died and is replaced: its process has ended"
+    ]
+
+
+def test_a_stopped_worker_is_seen_within_seconds(
+    started: Started, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = started.executor("connect_four", cluster)
+    renewed(executor)
+    monkeypatch.setattr(executor._fleet, "_hang_s", 2.0)
+    before = pids(executor)
+    executor.submit(0, [connect_four_task(151, "", 41, epoch=30)])
+    executor.submit(1, [connect_four_task(152, "", 41, epoch=30)])
+    time.sleep(0.5)
+    os.kill(before[0], signal.SIGSTOP)
+    begun = time.monotonic()
+    events: list[Event] = []
+    assert wait_until(lambda: bool(events.extend(executor.poll(0.1)) or events), 20)
+    assert time.monotonic() - begun < 8
+    assert events == [WorkerLost(0, (151,))]
+    assert "hung and is replaced: it has shown no progress for 2 s" in started.notices[0]
+    # It cannot hold on to its core, and the one that works is left alone.
+    assert wait_until(lambda: bool(events.extend(executor.poll(0.1)) or len(events) > 1), 20)
+    assert isinstance(events[1], WorkerJoined)
+    executor.abort([152])
+    assert results_of(executor, 1, seconds=10)[0].status == at.ABORTED
+    assert pids(executor)[0] != before[0]
+    assert not Path(f"/proc/{before[0]}").exists()
 
 
 # Refusals, each in its own sentence and fast.
@@ -398,6 +456,16 @@ def test_more_workers_than_cpus_are_refused(started: Started, cluster: str) -> N
 def test_an_agents_error_arrives_as_its_own_sentence(started: Started, cluster: str) -> None:
     started.close()
     refused(TableError, r"^a table of 50000000 MB does not fit into memory: .*--table$", 15, 1, 5e7, cluster)
+
+
+def test_a_machine_with_another_program_is_refused(
+    started: Started, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started.close()
+    monkeypatch.setattr(ray_executor, "fingerprint", lambda game: fingerprint(game)._replace(program="other"))
+    refused(
+        ClusterError, r"^machine \S+ has another rootsplit \(\w+\) than this program \(other\)", 15, 1, 8.0, cluster
+    )
 
 
 def test_a_table_beyond_shared_memory_is_refused_before_ray_starts(

@@ -77,3 +77,25 @@ def test_two_machines_have_a_table_each_and_one_answer() -> None:
     assert row["exchanged"] > 0
     assert row["tables"] >= 2
     assert set(default_directory().glob("rootsplit-*")) <= before
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_machine_and_an_agent_are_lost_in_the_middle_of_searches_and_replaced() -> None:
+    """The campaign of faults in small: `tests/benchmarks/bench_faults.py` has the other faults and the numbers."""
+    words = ["--searches", "2", "--faults", "node", "agent", "--depth", "15", "--json"]
+    run = subprocess.run(
+        [sys.executable, str(Path(__file__).parent / "benchmarks" / "bench_faults.py"), *words],
+        capture_output=True,
+        text=True,
+        timeout=230,
+        env=os.environ | {"RAY_AUTH_MODE": "disabled", "PYTHONPATH": str(Path(__file__).parents[1])},
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    row = json.loads(run.stdout.strip().splitlines()[-1])
+    for kind, tally in row["faults"].items():
+        assert (tally["searches"], tally["wrong"], tally["hangs"]) == (1, 0, 0), (kind, run.stderr)
+        assert len(tally["recovery_s"]) == 1
+    assert row["leftovers"] == []

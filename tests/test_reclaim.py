@@ -6,11 +6,14 @@ import ctypes
 import os
 import signal
 import struct
+import subprocess
+import sys
 import time
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from processes import wait_until
 from segments import (
     NO_PID,
     create_in_child,
@@ -21,7 +24,7 @@ from segments import (
     segment_path,
 )
 
-from tt_store.reclaim import leftovers, reclaim
+from tt_store.reclaim import leftovers, reclaim, remove_after
 from tt_store.segment import (
     HEARTBEAT_OFFSET,
     NAMESPACE_OFFSET,
@@ -149,3 +152,14 @@ def test_bracket_in_the_name_of_the_command(tmp_path: Path) -> None:
     child.kill()
     child.communicate()
     assert reclaim(tmp_path) == [path]
+
+
+def test_a_file_goes_with_the_process_that_it_waits_for(tmp_path: Path) -> None:
+    path = tmp_path / "it's a file"
+    path.touch()
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as owner:
+        remove_after(owner.pid, path)
+        time.sleep(1.2)
+        assert path.exists()
+        owner.kill()
+    assert wait_until(lambda: not path.exists(), 5)

@@ -214,7 +214,9 @@ def test_no_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Segment.create(25, directory=tmp_path)
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr(memory, "SHARED_MEMORY", tmp_path)
-    with pytest.raises(TableError, match=r"with --table, or enlarge it \(docker run --shm-size\)$"):
+    with pytest.raises(
+        TableError, match=r"--table auto, or enlarge it \(docker run --shm-size; .* emptyDir .*--table-dir$"
+    ):
         Segment.create(25)
     assert list(tmp_path.iterdir()) == []
 

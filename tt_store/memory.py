@@ -18,6 +18,10 @@ ADDRESS_SPACE_BYTES = 1 << 47
 SHARED_MEMORY = Path("/dev/shm")
 """A file system in memory."""
 
+MEMORY_SHARE, DIRECTORY_SHARE = 0.6, 0.9
+"""What `fitting_mb` takes of the memory that is available, and of a directory's room. Files in shared memory count as
+memory of their control group, and toward Ray's memory monitor."""
+
 
 def default_directory() -> Path:
     """Return where segments go: ``/dev/shm`` if it can be written to, else the temporary directory."""
@@ -67,6 +71,38 @@ def free_bytes(directory: Path) -> int:
     return status.f_bavail * status.f_frsize
 
 
+def fitting_mb(directory: Path | None = None) -> float:
+    """Return the size in MB of the largest table that leaves the machine room to work.
+
+    Parameters
+    ----------
+    directory
+        Where its file goes; None for a table in this process's own memory.
+
+    Raises
+    ------
+    TableError
+        If not even a table of 1 MB fits, or there is no such directory.
+    """
+    limits = [MEMORY_SHARE * available_bytes()]
+    if directory is not None:
+        limits.append(DIRECTORY_SHARE * free_bytes(directory))
+    size_mb = int(min(limits)) // BYTES_PER_MB
+    if size_mb < 1:
+        raise TableError(f"no table fits: {int(min(limits)) // 1024} kB may be used{hint(directory)}")
+    return float(size_mb)
+
+
+def hint(directory: Path | None) -> str:
+    """Return the end of a sentence: what to do where a table's directory is too small."""
+    if directory != SHARED_MEMORY:
+        return ""
+    return (
+        ", or enlarge it (docker run --shm-size; in Kubernetes an emptyDir of medium Memory there), or give another"
+        " place with --table-dir"
+    )
+
+
 def why_not_created(error: OSError, size_mb: float, directory: Path, free: int) -> str:
     """Return the sentence for the user whose table's file could not be made.
 
@@ -81,10 +117,9 @@ def why_not_created(error: OSError, size_mb: float, directory: Path, free: int) 
     """
     if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return f"cannot make a table of {size_mb:.10g} MB in {directory}: {error.strerror}"
-    enlarge = ", or enlarge it (docker run --shm-size)" if directory == SHARED_MEMORY else ""
     return (
         f"a table of {size_mb:.10g} MB does not fit into {directory}: {free // BYTES_PER_MB} MB are free; "
-        f"ask for a smaller one with --table{enlarge}"
+        f"ask for a smaller one with --table, or for what fits with --table auto{hint(directory)}"
     )
 
 

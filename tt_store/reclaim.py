@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from tt_store.errors import TableError
 from tt_store.memory import default_directory
 from tt_store.owner import Owner, is_alive, owner_named
 from tt_store.segment import read_header
+
+_REMOVE_AFTER = '(while kill -0 "$1"; do sleep 1; done; rm -f -- "$2") &'
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,31 @@ def reclaim(directory: Path | None = None) -> list[Path]:
         except OSError as error:
             raise TableError(f"cannot remove the left-over table {leftover.path}: {error.strerror}") from error
     return removed
+
+
+def remove_after(pid: int, path: Path) -> None:
+    """Have a process of its own remove a file as soon as another process is gone, however that ended.
+
+    For owners that somebody else kills: Ray ends the actors of a driver that has died by SIGKILL.
+
+    Parameters
+    ----------
+    pid
+        Whose end to wait for.
+    path
+        The file; its name is never used again.
+    """
+    # The shell that is started ends at once, so that the loop is nobody's child, in a session of its own: Ray kills the
+    # children of an actor with it.
+    command = ["/bin/sh", "-c", _REMOVE_AFTER, "rootsplit-remove-after", str(pid), str(path)]
+    subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        check=False,
+    )
 
 
 def _owner_of_file(path: Path, named_owner: Owner, modified_s: float) -> tuple[Owner, float]:

@@ -14,11 +14,9 @@ other processes may still be searching. The checksum covers the entries and all 
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import hashlib
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
@@ -30,6 +28,7 @@ import numpy as np
 
 from tt_store.bulk import BLOCK_ENTRIES, DATA, Words, gather, merge, table_words
 from tt_store.errors import TableError
+from tt_store.files import written_aside
 from tt_store.layout import (
     ENTRY_BYTES,
     GENERATION_MASK,
@@ -85,15 +84,9 @@ def save(segment: Segment, path: Path, *, game: str) -> int:
     """
     if len(game.encode()) > GAME_BYTES:
         raise ValueError(f"the name of a game has at most {GAME_BYTES} bytes")
-    temporary = path.parent / f".{path.name}.{secrets.token_hex(6)}.tmp"
     try:
-        with temporary.open("xb") as file, contextlib.ExitStack() as on_failure:
-            on_failure.callback(temporary.unlink, missing_ok=True)
+        with written_aside(path) as file:
             count = _write(file, segment, game)
-            file.flush()
-            os.fsync(file.fileno())
-            temporary.replace(path)
-            on_failure.pop_all()
     except OSError as error:
         raise TableError(f"cannot write the snapshot {path}: {error.strerror}") from error
     return count

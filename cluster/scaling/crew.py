@@ -119,6 +119,14 @@ class Crew:
         """Return the share of the executor's tables that is in use."""
         return self._executor.hashfull()
 
+    def deepest(self, most: int) -> list[bytes]:
+        """Return the deepest entries of the executor's tables."""
+        return self._executor.deepest(most)
+
+    def deliver(self, messages: Sequence[bytes]) -> None:
+        """Put entries into the executor's tables."""
+        self._executor.deliver(messages)
+
     def close(self) -> None:
         """Do nothing: the executor is another's."""
 

@@ -74,7 +74,7 @@ def instant_ray(game_name: str) -> Pool:
     """Return a pool on a private Ray whose workers do all but search."""
     import ray
 
-    from cluster import ray_executor
+    from cluster import ray_fleet
     from cluster.batch.ray_pool import RayPool
 
     class Instant:
@@ -87,7 +87,7 @@ def instant_ray(game_name: str) -> Pool:
         def analyse(self, message: bytes) -> bytes:
             return pack_answers([instant_answer(job) for job in unpack_jobs(message)])
 
-    ray_executor._WORKER = ray.remote(num_cpus=1)(Instant)
+    ray_fleet._WORKER = ray.remote(num_cpus=1)(Instant)
     return RayPool(load_game(game_name), SETTINGS, WORKERS, "local")
 
 
