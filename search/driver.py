@@ -120,7 +120,9 @@ def deepen(
     iterations: list[Iteration] = []
     total = Statistics()
     is_solved = False
-    for depth in range(1, last_depth + 1):
+    depth = 0
+    while depth < last_depth:
+        depth = min(referee.game.next_depth(position, depth), last_depth)
         result, spent, researches = _search_depth(root_search, aspiration, depth)
         total = total.merged(spent)
         if not result.is_finished:
