@@ -125,6 +125,20 @@ def rotate_lanes(builder: Any, vector: Any, steps: Any) -> Any:
     return builder.call(rotate, [vector, vector, steps])
 
 
+def load_lanes(builder: Any, address: Any, lanes: int) -> Any:
+    """Emit the load of words that follow each other from an address on, a multiple of their size."""
+    kind = ir.VectorType(_WORD, lanes)
+    return builder.load(builder.inttoptr(address, kind.as_pointer()), align=lanes * 8)
+
+
+def count_leading_zeros(builder: Any, vector: Any) -> Any:
+    """Emit the number of zero bits above the highest one in each lane; void where a lane is zero."""
+    name = f"llvm.ctlz.v{vector.type.count}i64"
+    signature = ir.FunctionType(vector.type, [vector.type, ir.IntType(1)])
+    leading = builder.module.globals.get(name) or ir.Function(builder.module, signature, name)
+    return builder.call(leading, [vector, ir.IntType(1)(1)])
+
+
 def join_lanes(builder: Any, vector: Any) -> Any:
     """Emit the word of all bits that any lane has."""
     name = f"llvm.vector.reduce.or.v{vector.type.count}i64"

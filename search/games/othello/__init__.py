@@ -31,8 +31,8 @@ from search.games.othello.stability import upper_bound
 __all__ = [
     "ENDED_LINES",
     "HISTORY_SIZE",
-    "MAX_MOVES",
     "LATE_PLIES",
+    "MAX_MOVES",
     "START",
     "Position",
     "count_moves",

@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from search.games.othello.lines import flips, reachable
 from search.jit import helper, inlined
 from search.rules import push_move
 from search.scores import ONGOING
 from tt_store.native import Word, as_word, count_ones, swap_bytes, trailing_zeros
-
-from search.games.othello.lines import flips, reachable
 
 SQUARES = 64
 PASS = SQUARES + 1

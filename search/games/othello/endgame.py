@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from search.games.othello.board import DISC, NOTHING, ONE, SQUARES, Position, empties, final_discs, lowest
+from search.games.othello.board import DISC, NOTHING, SQUARES, Position, empties, final_discs, lowest
 from search.games.othello.lines import flips, reachable
 from search.games.othello.stability import most_discs
 from search.jit import helper, inlined
 from tt_store.layout import WORD_BYTES
-from tt_store.native import Word, as_int, count_ones, read_int, read_word, trailing_zeros, write_int
+from tt_store.native import Word, as_int, count_ones, read_int, read_word, write_int
 
 SOLVED_SQUARES = 9
 """`solve_leaf` takes positions with so many empty squares or fewer."""
@@ -209,6 +209,6 @@ def is_late(position: Position) -> int:
 
 @helper
 def solve_leaf(position: Position, alpha: int, nodes: int, room: int) -> int:
-    """Solve a position with few squares left: is its score above alpha?"""
+    """Tell whether the score of a position with few squares left lies above alpha, by a bound on that side of it."""
     # Floor division: final scores are whole discs.
     return DISC * last_sorted(position.own, position.other, alpha // DISC, nodes, room)

@@ -57,7 +57,9 @@ def features(own: Word, other: Word) -> tuple[int, ...]:
     near_empty = _around(empty)
     open_corners = empty & CORNERS
     diagonal = open_corners << S9 | open_corners >> S9 | open_corners << S7 | open_corners >> S7
-    beside = open_corners << S1 | open_corners >> S1 | open_corners << S8 | open_corners >> S8
+    beside = (
+        (open_corners << S1 & NOT_LEFT) | (open_corners >> S1 & NOT_RIGHT) | open_corners << S8 | open_corners >> S8
+    )
     return (
         count_ones(reachable(own, other)) - count_ones(reachable(other, own)),
         count_ones(_around(other) & empty) - count_ones(_around(own) & empty),

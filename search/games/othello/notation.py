@@ -11,7 +11,7 @@ from search.rules import RulesError
 START = "---------------------------OX------XO--------------------------- X"
 PASS_TEXT = "pass"
 _BLACK, _WHITE, _EMPTY = "Xx*Bb", "Oo0Ww", "-._"
-_COLUMNS = "abcdefgh"
+_COLUMNS, _ROWS = "abcdefgh", "12345678"
 _WIDTH = len(_COLUMNS)
 LEAP = 12
 """From a horizon with so many squares left deepening goes on to the end of the game."""
@@ -26,10 +26,10 @@ def parse(text: str) -> Position:
         The 64 squares from a1 to h1, then from a2 on, and the side to move: black is X, * or b, white O, 0 or w, an
         empty square - or a dot. Or the moves from the start, such as ``f5d6c3``; a pass may be left out there.
     """
-    first = text.split(maxsplit=1)[0] if text.strip() else text
-    if len(first) >= SQUARES and not any(letter in _COLUMNS for letter in first[: SQUARES // 2] if letter not in "b"):
-        return _parse_board("".join(text.split()))
-    return _parse_moves("".join(text.split()).lower())
+    squeezed = "".join(text.split())
+    if PASS_TEXT in squeezed.lower() or any(letter in _ROWS for letter in squeezed):
+        return _parse_moves(squeezed.lower())
+    return _parse_board(squeezed)
 
 
 def _parse_board(text: str) -> Position:
@@ -57,7 +57,7 @@ def _parse_moves(text: str) -> Position:
         try:
             move = parse_move(position, word)
         except RulesError as error:
-            raise RulesError(f"move {number}: {error}; a board needs {SQUARES} squares and the side") from None
+            raise RulesError(f"move {number}: {error}") from None
         if move != PASS and _must_pass(position):
             position = _played(position, PASS)
         is_legal = _must_pass(position) if move == PASS else _flips(position, move) != 0
@@ -112,9 +112,9 @@ def parse_move(position: Position, text: str) -> int:
     word = text.lower()
     if word == PASS_TEXT:
         return PASS
-    if len(word) != 2 or word[0] not in _COLUMNS or not "1" <= word[1] <= str(_WIDTH):
+    if len(word) != 2 or word[0] not in _COLUMNS or word[1] not in _ROWS:
         raise RulesError(f"{text!r} is no move: a move is a square such as f5, or {PASS_TEXT}")
-    return _COLUMNS.index(word[0]) + _WIDTH * (int(word[1]) - 1) + 1
+    return _COLUMNS.index(word[0]) + _WIDTH * _ROWS.index(word[1]) + 1
 
 
 def score_text(position: Position, score: int, is_solved: bool) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from search.games.othello.board import NOTHING, ONE, PASS, Position, empties, play
+from search.games.othello.board import NOTHING, ONE, PASS, Position, play
 from search.games.othello.endgame import CORNERS, odd_quarters
 from search.games.othello.evaluation import evaluate
 from search.games.othello.lines import reachable
 from search.jit import helper
 from tt_store.native import count_ones
 
-HISTORY_SIZE = 2 * (PASS + 1)
+HISTORY_SIZE = 0
 
 
 @helper
