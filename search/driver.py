@@ -171,9 +171,11 @@ def deepen(
             iterations.append(item)
             total = total.merged(item.statistics)
             started = clock() - item.time_s
-    for depth in range(len(iterations) + 1, last_depth + 1):
+    depth = iterations[-1].depth if iterations else 0
+    while depth < last_depth:
         if iterations and (not lines.unsolved or _is_wanted_mate(mate_distance(iterations[-1].score), limits)):
             break
+        depth = min(referee.game.next_depth(position, depth), last_depth)
         # Only a forged entry of the table gives a score without moves: those of before, or any legal one, stand in.
         known = [line.moves for line in lines.unsolved] + [(move,) for move in first_moves]
         results, spent, researches = _search_lines(root_search, lines.aspirations, depth, lines.left_out, known)

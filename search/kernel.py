@@ -33,6 +33,7 @@ ask_estimate = jit.specialise("search.estimates", _game, _flags).ask_estimate
 
 moves, play, outcome, key_of = _game.moves, _game.play, _game.outcome, _game.key
 side_to_move, stuck, pass_turn = _game.side_to_move, _game.stuck, _game.pass_turn
+is_late, solve_leaf, upper_bound = _game.is_late, _game.solve_leaf, _game.upper_bound
 enter_node = _notes.enter_node
 leaf_score: Callable[..., int] = _notes.leaf_score
 final_score: Callable[..., int] = _notes.final_score
@@ -69,6 +70,8 @@ PVS = _flags.pruning == Pruning.PVS
 TABLE = _flags.table
 EXTRA_TURNS = _game.has_extra_turns
 STUCK = _game.has("stuck")
+SOLVES_LEAVES, LATE_PLIES = _game.has("solve_leaf"), _game.late_plies
+BOUNDED = PRUNES and _game.has("upper_bound")
 QUIESCES = _notes.QUIESCES
 EXTENDS, PASSES, REDUCES, SKIPS = _rules.EXTENDS, _rules.PASSES, _rules.REDUCES, _rules.SKIPS
 SEES_CHECKS, ESTIMATES, SINGULAR = _rules.SEES_CHECKS, _rules.ESTIMATES, _rules.SINGULAR
@@ -194,6 +197,10 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         return 0
     if BOUNDS_MATES and (alpha >= MATE - ply - 1 or beta <= ply - MATE):
         return MATE - ply - 1 if alpha >= MATE - ply - 1 else ply - MATE
+    if BOUNDED:
+        ceiling = upper_bound(position, depth, alpha)
+        if ceiling <= alpha and read_int(memory + at.CONTEMPT) == 0:
+            return alpha if FAIL_HARD else ceiling
     is_pv = beta - alpha > 1
     end = memory + at.MOVES + ply * MOVE_ROW_BYTES
     last = end
@@ -307,6 +314,11 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         if REDUCES and is_whole(memory) == 0 and asks_for_mate(low, beta, ply) == 0:
             reduction = late_reduction(rank, number, depth, is_pv, improving, gives_check)
 
+        is_solved_here = SOLVES_LEAVES and is_late(child) == 1 and read_int(memory + at.CONTEMPT) == 0
+        if is_solved_here:
+            # Its value is the exact one in every window and at every depth.
+            child_depth = max(child_depth, LATE_PLIES)
+
         # Step 7. A finished game and the horizon are scored on the spot: half of all nodes.
         is_same_side = EXTRA_TURNS and side_to_move(child) == side_to_move(position)
         reply_wins = 0
@@ -321,14 +333,17 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         else:
             # Step 8. The first move gets the full window, the others a null window, late ones a shallower search too;
             # if they beat it, the whole depth, and the rest of the window.
-            if TABLE and not ASKS_EARLY and child_depth >= TABLE_DEPTH:
+            if TABLE and not ASKS_EARLY and child_depth >= TABLE_DEPTH and not (is_solved_here and beta - alpha == 1):
                 child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory)
             if KEEPS_PATH:
                 note_move(position, move, ply, memory)
             lower = low if PRUNES else OPEN_LOW
             upper = low + 1 if PVS and cursor > end else beta if PRUNES else OPEN_HIGH
             while True:
-                if is_same_side:
+                if is_solved_here and upper - lower == 1:
+                    room = memory + at.MOVES + (ply + 1) * MOVE_ROW_BYTES
+                    score = -solve_leaf(child, -upper, memory + at.NODES, room)
+                elif is_same_side:
                     score = search_node(child, child_key, child_depth - reduction, lower, upper, ply + 1, memory)
                 else:
                     score = -search_node(child, child_key, child_depth - reduction, -upper, -lower, ply + 1, memory)

@@ -24,6 +24,15 @@ Optional names::
     count_moves(position)       @helper: how many `moves` pushes; perft then asks for no outcome: draws by rule go on
     stuck(position)             @helper: the final score where `moves` pushes none; `outcome` need not see that then.
                                 Where it tells a draw though there are moves, who likes may go on
+    ENDED_LINES                 for how many lines perft counts one that ends sooner; 0 by default
+    solve_leaf(position, alpha, nodes, room)  @helper, with LATE_PLIES and `is_late`: the value of a late position by
+                                the kernel's contract for the window (alpha, alpha + 1), quicker than the kernel finds
+                                it. Adds the positions that it visits to the word at `nodes`; memory from `room` on is
+                                free, a row of MAX_MOVES words for each ply that may follow. Draws are worth 0
+    is_late(position)           @helper, 1 or 0: whether `solve_leaf` takes a position
+    LATE_PLIES                  no game lasts longer from a late position
+    upper_bound(position, depth, alpha)  @helper: no less than the value of a search of that depth for the side to move;
+                                `INFINITY`, where there is none or it is not below alpha anyway. Draws are worth 0
     clock(position)             @helper: plies since a move that cannot be undone. A position that came before is then
                                 a draw (see `search.repetition`), and so is, by `outcome`, a clock of 100
     in_check(position)          @helper, 1 or 0: whether the side to move must answer a threat to its king
@@ -37,6 +46,7 @@ Optional names::
                                 Only the search asks, where the side to move cannot win with its next move either
     SOLVE_TABLE_DEPTH           when solving, a node of less depth is cheaper to search than to look up in the table
     plies_left(position)        plain: no game from here lasts longer; the search then knows when it is complete
+    next_depth(position, depth) plain: the depth that iterative deepening tries after one, by default the next
     score_text(position, score, is_solved)  plain: a score in its users' convention
     mirror(position)            plain: a symmetric position of equal value, for tests
     swap_sides(position)        plain: the same board with the other side to move, for tests
@@ -61,7 +71,7 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from search.jit import helper, inlined
-from search.scores import MATE, MATE_BOUND, mate_distance
+from search.scores import INFINITY, MATE, MATE_BOUND, mate_distance
 from tt_store.errors import RootsplitError
 from tt_store.layout import SHORT_BYTES, WORD_BYTES
 from tt_store.native import Word, write_int
@@ -126,6 +136,16 @@ def _even_exchange(_position: Any, _move: int, threshold: int) -> int:
     return 1 if threshold <= 0 else 0
 
 
+@helper
+def _no_bound(_position: Any, _depth: int, _alpha: int) -> int:
+    return INFINITY
+
+
+@helper
+def _no_solution(_position: Any, _alpha: int, _nodes: int, _room: int) -> int:
+    return 0
+
+
 @inlined
 def _same_position(position: Any) -> Any:
     return position
@@ -137,6 +157,8 @@ PositionRule = Callable[[Any], int]
 MoveRule = Callable[[Any, int], int]
 ExchangeRule = Callable[[Any, int, int], int]
 PassRule = Callable[[Any], Any]
+BoundRule = Callable[[Any, int, int], int]
+LeafRule = Callable[[Any, int, int, int], int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +210,15 @@ class Game:
     """None by default."""
     solve_table_depth: int
     """0 by default: all nodes are looked up in the table."""
+    is_late: PositionRule
+    """0 by default."""
+    solve_leaf: LeafRule
+    late_plies: int
+    """No game lasts longer from a late position."""
+    upper_bound: BoundRule
+    """`INFINITY` by default."""
+    ended_lines: int
+    """For how many lines perft counts one that ends sooner."""
 
     def has(self, *rules: str) -> bool:
         """Tell whether the game defines all of these optional rules."""
@@ -265,6 +296,11 @@ class Game:
         """Return an upper bound of the plies to the end of the game, or None if the game gives none."""
         bound = getattr(self.module, "plies_left", None)
         return None if bound is None else int(bound(position))
+
+    def next_depth(self, position: Any, depth: int) -> int:
+        """Return the depth that iterative deepening of a position tries after one; 1 or more after 0."""
+        following = getattr(self.module, "next_depth", None)
+        return depth + 1 if following is None else max(int(following(position, depth)), depth + 1)
 
     def score_text(self, position: Any, score: int, is_solved: bool) -> str:
         """Return a score in the convention of the game's users."""
@@ -347,6 +383,11 @@ def load_game(name: str) -> Game:
         pass_turn=getattr(module, "pass_turn", _same_position),
         sound_moves=getattr(module, "sound_moves", _no_moves),
         solve_table_depth=int(getattr(module, "SOLVE_TABLE_DEPTH", 0)),
+        is_late=getattr(module, "is_late", _no_count),
+        solve_leaf=getattr(module, "solve_leaf", _no_solution),
+        late_plies=int(getattr(module, "LATE_PLIES", 0)),
+        upper_bound=getattr(module, "upper_bound", _no_bound),
+        ended_lines=int(getattr(module, "ENDED_LINES", 0)),
     )
 
 
