@@ -129,6 +129,12 @@ def solve(text: str) -> tuple[SearchResult, Solved]:
     return result, Solved(time.process_time() - started, result.statistics.nodes)
 
 
+def warm_up() -> None:
+    """Compile what is not compiled yet, before anything is timed."""
+    game = load_game("othello")
+    search(game, game.parse(""), Limits(depth=1), table_mb=1)
+
+
 def check_endgame(endgame: Endgame, every_move: bool) -> Solved:
     """Solve a position, or what follows each of its moves, and compare.
 
@@ -174,6 +180,7 @@ def _ffo(arguments: argparse.Namespace) -> None:
     endgames = [endgame for path in arguments.files for endgame in read_endgames(path)]
     chosen = [endgame for endgame in endgames if not arguments.only or endgame.number in arguments.only]
     total = Solved(0.0, 0)
+    warm_up()
     for endgame in chosen:
         spent = check_endgame(endgame, arguments.every_move)
         total = Solved(total.cpu_s + spent.cpu_s, total.nodes + spent.nodes)
@@ -183,6 +190,7 @@ def _ffo(arguments: argparse.Namespace) -> None:
 
 
 def _squares(arguments: argparse.Namespace) -> None:
+    warm_up()
     for squares in arguments.squares:
         spent = [solve(text)[1] for text in random_positions(squares, arguments.positions)]
         mean = Solved(statistics.fmean(each.cpu_s for each in spent), round(statistics.fmean(e.nodes for e in spent)))

@@ -33,8 +33,7 @@ from tt_store.native import entry, read_word, write_int
 HELD_BACK = 0.1
 """The part of the positions, the last games', that shows what the fit is worth."""
 PULL = 200.0
-"""What the square of a weight costs, in the square of a unit of score."""
-FEWEST = 500
+FEWEST = 100
 """A stage with fewer positions takes the weights of the next one."""
 OVERLAP_DISCS = 3
 
@@ -70,14 +69,22 @@ def load(lines: Sequence[str]) -> Data:
     return Data(counts, discs, np.array([DISC * each.score for each in samples], np.int64))
 
 
-def fit(data: Data) -> NDArray[np.float64]:
-    """Return the weights of each stage and feature, in units of score."""
+def fit(data: Data, pull: float = PULL) -> NDArray[np.float64]:
+    """Return the weights of each stage and feature, in units of score.
+
+    Parameters
+    ----------
+    data
+        The samples.
+    pull
+        What the square of a weight costs, in the square of a unit of score.
+    """
     weights = np.zeros((STAGES, FEATURES))
     fitted = [stage for stage in range(STAGES) if len(_stage_rows(data, stage)) >= FEWEST]
     for stage in fitted:
         rows = _stage_rows(data, stage)
         counts = data.counts[rows].astype(np.float64)
-        square = counts.T @ counts + PULL * np.eye(FEATURES)
+        square = counts.T @ counts + pull * np.eye(FEATURES)
         weights[stage] = np.linalg.solve(square, counts.T @ data.scores[rows].astype(np.float64))
     for stage in range(STAGES):
         if stage not in fitted and fitted:
