@@ -7,6 +7,7 @@ import json
 import re
 import runpy
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -272,8 +273,8 @@ def test_the_image_holds_the_package_and_nothing_else_of_the_checkout() -> None:
     assert lines[0] == "*"
     admitted = {line[1:] for line in lines if line.startswith("!")}
     assert all((REPOSITORY / name).exists() for name in admitted)
-    project = (REPOSITORY / "pyproject.toml").read_text()
-    packages = re.findall(r'"(\w+)"', re.findall(r"^packages = (.*)$", project, re.MULTILINE)[0])
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    packages = {name.partition(".")[0] for name in project["tool"]["setuptools"]["packages"]}
     assert {*packages, "pyproject.toml", "README.md", "LICENSE", "deploy/constraints.txt"} == admitted
 
 
