@@ -158,6 +158,19 @@ def test_lines_on_any_board_are_those_of_the_plain_twins(black: int, white: int,
         assert bool(flipped) == bool(plain_reachable(own, other) & square)
 
 
+def test_boards_that_play_does_not_reach_have_all_their_moves() -> None:
+    rng, most = random.Random(12), 0
+    for _ in range(300):
+        share = rng.random()
+        cells = "".join("-" if rng.random() < share else rng.choice("XO") for _ in range(64))
+        board = oracle.Othello(cells, rng.choice("XO"))
+        moves = sorted(referee().legal_moves(GAME.parse(board.text())))
+        assert moves == board.legal_moves(), board.text()
+        most = max(most, len(moves))
+    assert most > 14
+    assert referee().facts(GAME.parse("-" * 64 + " X")).outcome == 0
+
+
 def test_perft() -> None:
     counter = LeafCounter(GAME, silent)
     start = GAME.parse("")

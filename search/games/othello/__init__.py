@@ -25,12 +25,11 @@ from search.games.othello.notation import (
     swap_sides,
     text,
 )
-from search.games.othello.ordering import HISTORY_SIZE, move_slot, order
+from search.games.othello.ordering import order
 from search.games.othello.stability import upper_bound
 
 __all__ = [
     "ENDED_LINES",
-    "HISTORY_SIZE",
     "LATE_PLIES",
     "MAX_MOVES",
     "START",
@@ -40,7 +39,6 @@ __all__ = [
     "is_late",
     "key",
     "mirror",
-    "move_slot",
     "move_text",
     "moves",
     "next_depth",

@@ -17,8 +17,8 @@ from tt_store.native import Word, as_word, count_ones, swap_bytes, trailing_zero
 
 SQUARES = 64
 PASS = SQUARES + 1
-MAX_MOVES = 34
-"""No position that play can reach has more than 33 (Brand, 2012, gives 33 as the most known)."""
+MAX_MOVES = SQUARES
+"""Play reaches far fewer at once, but any board may be asked about."""
 DISC = 10
 """A disc's worth in the units of scores: estimates are finer than discs. A final score is an even number of discs."""
 ENDED_LINES = 1

@@ -1,4 +1,8 @@
-"""Which moves to try first: those that leave the opponent few moves (fastest first), corners, no gifts of corners."""
+"""Which moves to try first: those that leave the opponent few answers (fastest first), and what the estimate likes.
+
+There are neither killers nor a history: what refuted a sibling, put before this order, made end games three times as
+large.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,6 @@ from search.games.othello.evaluation import evaluate
 from search.games.othello.lines import reachable
 from search.jit import helper
 from tt_store.native import count_ones
-
-HISTORY_SIZE = 0
 
 
 @helper
@@ -26,9 +28,3 @@ def order(position: Position, move: int) -> int:
     if square & odd_quarters(~(position.own | position.other)) != NOTHING:
         rank += 8
     return rank - evaluate(child)
-
-
-@helper
-def move_slot(position: Position, move: int) -> int:
-    """Return the square's place in the history, for each side its own."""
-    return int(position.side) * (PASS + 1) + move
