@@ -37,13 +37,14 @@ class _Commands(TyperGroup):
     """The commands; Ctrl-C leaves them as an error of ours: Typer prints an empty line or nothing, by its version."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Let `--solve` stand for `--solve score`: Typer has no option whose value may be left out."""
-        following = [*args[1:], "--"]
-        pairs = zip(args, following, strict=True)
-        whole = [
-            (word, "score") if word == "--solve" and next_word[:1] == "-" else (word,) for word, next_word in pairs
-        ]
-        return super().parse_args(ctx, [word for words in whole for word in words])
+        """Let `--solve` of a search stand for `--solve score`: Typer has no option whose value may be left out."""
+        if args[:1] == ["search"]:
+            from search.solving import Question
+
+            values = tuple(Question)
+            pairs = list(zip(args, [*args[1:], ""], strict=True))
+            args = [part for word, following in pairs for part in _with_value(word, following, values)]
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
@@ -51,6 +52,10 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise InterruptionError("interrupted") from None
+
+
+def _with_value(word: str, following: str, values: tuple[str, ...]) -> tuple[str, ...]:
+    return (word, values[0]) if word == "--solve" and following not in values else (word,)
 
 
 app = typer.Typer(
