@@ -36,6 +36,15 @@ if TYPE_CHECKING:
 class _Commands(TyperGroup):
     """The commands; Ctrl-C leaves them as an error of ours: Typer prints an empty line or nothing, by its version."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Let `--solve` stand for `--solve score`: Typer has no option whose value may be left out."""
+        following = [*args[1:], "--"]
+        pairs = zip(args, following, strict=True)
+        whole = [
+            (word, "score") if word == "--solve" and next_word[:1] == "-" else (word,) for word, next_word in pairs
+        ]
+        return super().parse_args(ctx, [word for words in whole for word in words])
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
         try:
@@ -164,6 +173,10 @@ def search(
         list[str] | None, typer.Option(help="A first move to be searched, and no other; may be repeated.")
     ] = None,
     contempt: Annotated[int, typer.Option(help="What a draw costs the side to move, in the game's units.")] = 0,
+    solve: Annotated[
+        str | None,
+        typer.Option(metavar="[score|wdl]", help="Prove the exact score, or only whether it is won, drawn or lost."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Search a position."""
@@ -173,12 +186,22 @@ def search(
     from cluster.progress import SearchProgress, print_report
     from cluster.session import SearchRequest, open_session
     from search.limits import Limits
+    from search.solving import Question
 
-    if time is None and depth is None and nodes is None and mate is None:
+    if solve is not None and solve not in tuple(Question):
+        raise UsageError(f"what can be proved is {' or '.join(Question)}, not {solve!r}")
+    if time is None and depth is None and nodes is None and mate is None and solve is None:
         time = DEFAULT_TIME_S
     limits = Limits(depth=depth, nodes=nodes, time_s=time, mate=mate)
     request = SearchRequest(
-        position, tuple(moves or ()), limits, strategy, contempt, multipv=multipv, root_moves=tuple(root_moves or ())
+        position,
+        tuple(moves or ()),
+        limits,
+        strategy,
+        contempt,
+        multipv=multipv,
+        root_moves=tuple(root_moves or ()),
+        solve=None if solve is None else Question(solve),
     )
     if simulate is not None:
         if table is None or checkpoint is not None:
@@ -195,7 +218,6 @@ def search(
         open_session(game, request, workers, table, address, options=options) as session,
         SearchProgress(lambda: len(session.executor.workers()), time) as progress,
     ):
-        _end_like_ctrl_c()  # Ray has set a handler of its own meanwhile.
         report = session.search(request, progress.on_iteration, file)
     if as_json:
         _print_json(report.as_json())

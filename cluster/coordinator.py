@@ -159,6 +159,11 @@ class Coordinator:
         self._spent = Statistics()
         self._splitter = self._strategy
         result = self._search(depth, window, left_out)
+        wants_line = result.is_finished and window.beta - window.alpha > 1 and result.score > window.alpha
+        if wants_line and not result.line:
+            # Null windows had proved the score: a tree that knows nothing of it finds a line, the tables warm.
+            self._splitter, _ = self._splitter_after(())
+            result = self._search(depth, window, left_out)
         if result.is_finished and window.holds(result.score):
             result = replace(result, line=self._whole_line(result))
         return replace(result, statistics=self._spent)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
+import signal
 import socket
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
@@ -79,9 +83,22 @@ def connect(address: str, workers: int | None) -> None:
     _init(address, options)
 
 
+@contextlib.contextmanager
+def _own_handler() -> Iterator[None]:
+    """Keep this process's answer to SIGTERM: Ray would set one of its own, which leaves tables behind."""
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if is_main and handler is not None:
+            signal.signal(signal.SIGTERM, handler)
+
+
 def _init(address: str, options: dict[str, Any]) -> None:
     try:
-        ray.init(address=address, **options)
+        with _own_handler():
+            ray.init(address=address, **options)
     except AuthenticationError:
         raise _no_token() from None
     except OSError as error:

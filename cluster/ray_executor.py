@@ -178,6 +178,11 @@ class RayExecutor:
         self._fleet.end(self._fleet.members[worker], "it did not let its position go")
         return self._noted([*self._fleet.look()])
 
+    def is_started(self, worker: int) -> bool:
+        """Tell whether a worker's start has ended, well or not."""
+        member = self._fleet.members.get(worker)
+        return member is not None and bool(ray.wait([member.ready], timeout=0)[0])
+
     def renew(self, worker: int) -> None:
         """Give a worker that has done its work all its replacements back."""
         self._fleet.members[worker].respawns = 0

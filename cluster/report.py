@@ -8,6 +8,10 @@ from typing import Any
 from search.driver import Iteration, SearchResult
 from search.rules import Game
 from search.scores import mate_distance
+from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
+
+_BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
+_AT_BOUND = {BOUND_EXACT: "", BOUND_LOWER: "at least ", BOUND_UPPER: "at most "}
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,8 @@ class SearchReport:
     def score_text(self, score: int | None = None) -> str:
         """Return a score, by default the final one, in its users' convention."""
         result = self.result
-        return self.game.score_text(result.position, result.score if score is None else score, result.is_solved)
+        text = self.game.score_text(result.position, result.score if score is None else score, result.is_solved)
+        return text if score is not None else f"{_AT_BOUND[result.bound]}{text}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that ``--json`` prints; see the design for its fields."""
@@ -109,9 +114,9 @@ class SearchReport:
             "best_move": self.best_move,
             "score": result.score,
             "score_text": self.score_text(),
-            "bound": "exact",
+            "bound": _BOUND_NAMES[result.bound],
             "solved": result.is_solved,
-            "mate_in": mate_in(result.score),
+            "mate_in": mate_in(result.score) if result.bound == BOUND_EXACT else None,
             "depth": result.depth,
             "seldepth": statistics.selective_depth,
             "pv": list(self.principal_variation),

@@ -28,6 +28,7 @@ from search.game_record import GameRecord
 from search.limits import MAX_FIRST_MOVES, Limits, stopped_after
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
+from search.solving import Question, plies_to_solve, solve, solving_flags
 from tt_store.errors import RunFailedError
 from tt_store.memory import fitting_mb
 from tt_store.segment import Segment
@@ -52,6 +53,8 @@ class SearchRequest:
     """How many lines with different first moves are wanted, 1..`MAX_FIRST_MOVES`; fewer where there are fewer moves."""
     root_moves: tuple[str, ...] = ()
     """The first moves that are searched, each once however often it is named; empty for all."""
+    solve: Question | None = None
+    """What is to be proved, at one go; None for iterative deepening."""
 
 
 def open_session(
@@ -80,7 +83,8 @@ def open_session(
     address
         None for threads of this process; else as for `cluster.ray_executor.RayExecutor`.
     flags, notice
-        As for `search.searcher.Searcher`. If the request asks for a mate, a selective search becomes one of full width.
+        As for `search.searcher.Searcher`. If the request asks for a mate, a selective search becomes one of full width;
+        if it asks for a solution, the table is used as the game says.
     options
         Of workers on Ray.
 
@@ -95,6 +99,8 @@ def open_session(
     game = checked_game(game_name, request, workers, table_mb, notice)
     if request.limits.mate is not None and game.is_selective and flags == Flags():
         flags = FULL_WIDTH
+    if request.solve is not None:
+        flags = solving_flags(game, flags)
     if address is None:
         size_mb = fitting_mb() if table_mb is None else table_mb
         threads = ThreadExecutor(game, workers or cores(), size_mb, flags=flags, notice=notice)
@@ -110,6 +116,16 @@ def _check_options(request: SearchRequest) -> None:
         raise RulesError(f"unknown strategy {request.strategy!r}: there are {', '.join(sorted(STRATEGIES))}")
     if not 1 <= request.multipv <= MAX_FIRST_MOVES:
         raise RulesError(f"multipv must be from 1 to {MAX_FIRST_MOVES} lines, not {request.multipv}")
+    limits = request.limits
+    if request.solve is not None and (limits.depth, limits.mate, request.contempt, request.multipv) != (
+        None,
+        None,
+        0,
+        1,
+    ):
+        raise RulesError(
+            "a solution is searched to the end of the game for one line: no depth, mate, contempt, multipv"
+        )
 
 
 def _first_moves(referee: Referee, position: Any, texts: tuple[str, ...]) -> tuple[int, ...]:
@@ -140,6 +156,8 @@ def checked_game(
         Segment.private(table_mb).close()
     referee = Referee(game, notice)
     position = referee.play_texts(game.parse(request.position), request.moves)
+    if request.solve is not None:
+        plies_to_solve(game, position)
     if not referee.legal_moves(position):
         score = game.score_text(position, referee.facts(position).outcome, True)
         raise RulesError(f"the game is over in this position (score {score} for the side to move): nothing to search")
@@ -255,11 +273,16 @@ class Session:
             self.executor.deliver(before.entries)
         try:
             with stopped_after(None if self.executor.is_simulated else request.limits.time_s, self.stop):
-                result = deepen(
-                    root_search, self.referee, position, request.limits, note, self.executor.now_s,
-                    is_selective=self.game.is_selective and self.executor.flags.is_selective,
-                    multipv=request.multipv, root_moves=first_moves, before=tuple(finished),
-                )  # fmt: skip
+                if request.solve is not None:
+                    result = solve(
+                        root_search, self.referee, position, request.solve, note, self.executor.now_s, first_moves
+                    )
+                else:
+                    result = deepen(
+                        root_search, self.referee, position, request.limits, note, self.executor.now_s,
+                        is_selective=self.game.is_selective and self.executor.flags.is_selective,
+                        multipv=request.multipv, root_moves=first_moves, before=tuple(finished),
+                    )  # fmt: skip
             if checkpointer is not None:
                 checkpointer.save()
         except KeyboardInterrupt:

@@ -9,6 +9,7 @@ hold at its depth in the running iteration, from its own side to move::
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterator
 from enum import IntEnum
@@ -307,6 +308,10 @@ class UpperTree:
                     line.append(following.move)
                     break
             node = following
+        if not line:
+            # A move that proves no more than the root's lower bound.
+            moves = (child.move for child in self.root.children or () if child.low() == self.root.lo > -INFINITY)
+            line.extend(itertools.islice(moves, 1))
         return tuple(line)
 
     def deepen(self, node: Node) -> None:

@@ -19,6 +19,7 @@ from search.rules import Game
 from search.scores import mate_distance
 from search.searcher import Job, Searcher
 from search.statistics import Statistics
+from tt_store.layout import BOUND_EXACT
 from tt_store.segment import Segment
 
 DEFAULT_TABLE_MB = 64.0
@@ -96,6 +97,8 @@ class SearchResult:
     score: int
     """Of the last finished iteration; the outcome of a finished game; else the static estimate."""
     line: tuple[int, ...]
+    bound: int = BOUND_EXACT
+    """What the score says of the value: a cheaper question than the value (`search.solving`) finds but a bound."""
 
     @property
     def depth(self) -> int:
@@ -168,9 +171,11 @@ def deepen(
             iterations.append(item)
             total = total.merged(item.statistics)
             started = clock() - item.time_s
-    for depth in range(len(iterations) + 1, last_depth + 1):
+    depth = iterations[-1].depth if iterations else 0
+    while depth < last_depth:
         if iterations and (not lines.unsolved or _is_wanted_mate(mate_distance(iterations[-1].score), limits)):
             break
+        depth = min(referee.game.next_depth(position, depth), last_depth)
         # Only a forged entry of the table gives a score without moves: those of before, or any legal one, stand in.
         known = [line.moves for line in lines.unsolved] + [(move,) for move in first_moves]
         results, spent, researches = _search_lines(root_search, lines.aspirations, depth, lines.left_out, known)

@@ -49,6 +49,13 @@ class Flags(NamedTuple):
     singular_extension: bool = True
     """With extensions of checks: search the table's move deeper too where no other comes near it."""
 
+    sound_moves: bool = True
+    """Try no move that loses at once, where the game tells (see `search.foresight`); values stay as they are."""
+    enhanced_cutoff: bool = True
+    """Ask the table whether a child refutes the node, before any is searched."""
+    table_depth: int = 0
+    """Least depth of a node that the table is asked about: nearer to the horizon a search may cost less than that."""
+
     @property
     def sees_repetition(self) -> bool:
         """Whether values depend on the path: never in a proof."""

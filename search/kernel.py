@@ -18,7 +18,7 @@ from search.flags import Pruning
 from search.scores import DRAW, INFINITY, MATE, MATE_BOUND, MAX_PLY, ONGOING, from_table
 from tt_store.layout import MOVE_MASK, NO_MOVE, WORD_BYTES
 from tt_store.native import Integer, Word, as_int, read_int, read_word, write_int
-from tt_store.table import MISS, entry_move, entry_score, prefetch_bucket
+from tt_store.table import MISS, entry_move, entry_score, prefetch_bucket, probe
 
 _game, _flags = jit.binding(__name__)
 _notes = jit.specialise("search.bookkeeping", _game, _flags)
@@ -26,12 +26,14 @@ _ordering = jit.specialise("search.ordering", _game, _flags)
 _history = jit.specialise("search.history", _game, _flags)
 _repetition = jit.specialise("search.repetition", _game, _flags)
 _quiescence = jit.specialise("search.quiescence", _game, _flags)
+_foresight = jit.specialise("search.foresight", _game, _flags)
 _rules = jit.specialise("search.selectivity", _game, _flags)
 _root_moves = jit.specialise("search.root_moves", _game, _flags)
 ask_estimate = jit.specialise("search.estimates", _game, _flags).ask_estimate
 
 moves, play, outcome, key_of = _game.moves, _game.play, _game.outcome, _game.key
 side_to_move, stuck, pass_turn = _game.side_to_move, _game.stuck, _game.pass_turn
+is_late, solve_leaf, upper_bound = _game.is_late, _game.solve_leaf, _game.upper_bound
 enter_node = _notes.enter_node
 leaf_score: Callable[..., int] = _notes.leaf_score
 final_score: Callable[..., int] = _notes.final_score
@@ -43,6 +45,11 @@ note_move = _history.note_move
 repeats, REPEATS = _repetition.repeats, _repetition.REPEATS
 table_key = _repetition.table_key
 quiescence: Callable[..., int] = _quiescence.quiescence
+sound_moves, note_loss = _foresight.sound_moves, _foresight.note_loss
+win_at_once: Callable[..., int] = _foresight.win_at_once
+SOUND = _foresight.SOUND
+SOONEST_WIN: int = _foresight.SOONEST_WIN
+SOONEST_LOSS: int = _foresight.SOONEST_LOSS
 note_estimate, is_improving = _rules.note_estimate, _rules.is_improving
 note_check: Callable[..., int] = _rules.note_check
 is_far_above, is_far_below = _rules.is_far_above, _rules.is_far_below
@@ -55,6 +62,7 @@ begin_verification, depth_below = _rules.begin_verification, _rules.depth_below
 may_be_singular, left_out, leave_out = _rules.may_be_singular, _rules.left_out, _rules.leave_out
 key_without = _rules.key_without
 keep_others, key_of_others = _root_moves.keep_others, _root_moves.key_of_others
+has_all_moves: Callable[..., int] = _root_moves.has_all_moves
 
 PRUNES = _flags.pruning != Pruning.NONE
 FAIL_HARD = _flags.pruning == Pruning.FAIL_HARD
@@ -62,11 +70,17 @@ PVS = _flags.pruning == Pruning.PVS
 TABLE = _flags.table
 EXTRA_TURNS = _game.has_extra_turns
 STUCK = _game.has("stuck")
+SOLVES_LEAVES, LATE_PLIES = _game.has("solve_leaf"), _game.late_plies
+BOUNDED = PRUNES and _game.has("upper_bound")
 QUIESCES = _notes.QUIESCES
 EXTENDS, PASSES, REDUCES, SKIPS = _rules.EXTENDS, _rules.PASSES, _rules.REDUCES, _rules.SKIPS
 SEES_CHECKS, ESTIMATES, SINGULAR = _rules.SEES_CHECKS, _rules.ESTIMATES, _rules.SINGULAR
 
 BOUNDS_MATES = STUCK and not FAIL_HARD
+ENHANCED = _flags.enhanced_cutoff and TABLE and PRUNES and not FAIL_HARD and not EXTRA_TURNS and not REPEATS
+ENHANCED_DEPTH = 16
+"""From this depth on a refutation found in the table is worth a probe of each child."""
+TABLE_DEPTH = _flags.table_depth
 KEEPS_PATH = REPEATS or SEES_CHECKS
 SELECTIVE = PASSES or REDUCES or SKIPS
 LOOKS_AHEAD = _ordering.LOOKS_AHEAD
@@ -125,6 +139,32 @@ def ask_table(position: Any, child: Any, following: int, last: int, memory: int)
 
 
 @jit.helper
+def prefetch_children(position: Any, memory: int, begin: int, last: int) -> int:
+    """Ask for the buckets of all children of a node, whose moves have no ranks yet; returns 0."""
+    table, buckets = read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS)
+    for cursor in range(begin, last, WORD_BYTES):
+        child = play(position, read_int(cursor))
+        prefetch_bucket(table, buckets, salted_key(child, key_of(child), memory))
+    return 0
+
+
+@jit.helper
+def refuted_by_table(
+    position: Any, depth: int, alpha: int, beta: int, ply: int, memory: int, begin: int, last: int
+) -> int:
+    """Return a score of at least beta that the table proves of a child, else -INFINITY (Plaat 1996)."""
+    table, buckets = read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS)
+    for cursor in range(begin, last, WORD_BYTES):
+        child = play(position, read_int(cursor) & MOVE_MASK)
+        entry = probe(table, buckets, salted_key(child, key_of(child), memory))
+        if entry != MISS and is_decided(entry, depth - 1, -beta, -alpha, ply + 1) == 1:
+            score = -from_table(entry_score(entry), ply + 1)
+            if score >= beta:
+                return score
+    return -INFINITY
+
+
+@jit.helper
 def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply: int, memory: int) -> int:
     """Search one node and all below it.
 
@@ -157,12 +197,28 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         return 0
     if BOUNDS_MATES and (alpha >= MATE - ply - 1 or beta <= ply - MATE):
         return MATE - ply - 1 if alpha >= MATE - ply - 1 else ply - MATE
+    if BOUNDED:
+        ceiling = upper_bound(position, depth, alpha)
+        if ceiling <= alpha and read_int(memory + at.CONTEMPT) == 0:
+            return alpha if FAIL_HARD else ceiling
+    is_pv = beta - alpha > 1
+    end = memory + at.MOVES + ply * MOVE_ROW_BYTES
+    last = end
+    is_sound = SOUND and depth > 1 and (ply > 0 or has_all_moves(memory) == 1)
+    if is_sound:
+        # The opponent may win next whatever is played; otherwise nobody wins with the next move.
+        last = sound_moves(position, end)
+        if last == end:
+            if is_pv:
+                note_loss(position, ply, memory)
+            return ply + 2 - MATE
+        if alpha >= MATE - ply - SOONEST_WIN or beta <= ply + SOONEST_LOSS - MATE:
+            return MATE - ply - SOONEST_WIN if alpha >= MATE - ply - SOONEST_WIN else ply + SOONEST_LOSS - MATE
 
     # Step 2. What the table knows: a score that decides this window, or at least the move to try first. Where a path
     # may end in a draw that the table does not see, the principal variation is searched all the same.
-    is_pv = beta - alpha > 1
     table_move = NO_MOVE
-    entry = look_up(key, memory)
+    entry = look_up(key, memory) if depth >= TABLE_DEPTH else MISS
     if entry != MISS:
         table_move = entry_move(entry)
         if not (REPEATS and is_pv) and is_decided(entry, depth, alpha, beta, ply) == 1:
@@ -215,13 +271,20 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         depth -= 1
 
     # Step 5. Generate the moves; the table's comes first, the others by rank or as generated.
-    end = memory + at.MOVES + ply * MOVE_ROW_BYTES
-    last = moves(position, end)
+    if not is_sound:
+        last = moves(position, end)
     if STUCK and last == end:
         return final_score(position, stuck(position), ply, memory)
     if ply == 0:
         last = keep_others(end, last, memory)
+    if ENHANCED and depth >= ENHANCED_DEPTH:
+        prefetch_children(position, memory, end, last)
     arrange_moves(position, table_move, ply, memory, end, last)
+    if ENHANCED and depth >= ENHANCED_DEPTH:
+        refutation = refuted_by_table(position, depth, alpha, beta, ply, memory, end, last)
+        if refutation >= beta:
+            count(memory, at.CUTOFFS)
+            return refutation
     best = -INFINITY
     best_move = NO_MOVE
     low = alpha
@@ -251,22 +314,36 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         if REDUCES and is_whole(memory) == 0 and asks_for_mate(low, beta, ply) == 0:
             reduction = late_reduction(rank, number, depth, is_pv, improving, gives_check)
 
+        is_solved_here = SOLVES_LEAVES and is_late(child) == 1 and read_int(memory + at.CONTEMPT) == 0
+        if is_solved_here:
+            # Its value is the exact one in every window and at every depth.
+            child_depth = max(child_depth, LATE_PLIES)
+
         # Step 7. A finished game and the horizon are scored on the spot: half of all nodes.
         is_same_side = EXTRA_TURNS and side_to_move(child) == side_to_move(position)
-        if result != ONGOING or (not QUIESCES and child_depth <= 0) or ply >= MAX_PLY - 2:
+        reply_wins = 0
+        if SOUND and not is_sound and depth > 1 and result == ONGOING:
+            # Some first moves are left out: the others may be no sound ones.
+            reply_wins = win_at_once(child, ply + 1, memory)
+        if reply_wins != 0:
+            score = -reply_wins
+        elif result != ONGOING or (not QUIESCES and child_depth <= 0) or ply >= MAX_PLY - 2:
             score = leaf_score(child, result, ply + 1, memory)
             score = score if is_same_side else -score
         else:
             # Step 8. The first move gets the full window, the others a null window, late ones a shallower search too;
             # if they beat it, the whole depth, and the rest of the window.
-            if TABLE and not ASKS_EARLY:
+            if TABLE and not ASKS_EARLY and child_depth >= TABLE_DEPTH and not (is_solved_here and beta - alpha == 1):
                 child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory)
             if KEEPS_PATH:
                 note_move(position, move, ply, memory)
             lower = low if PRUNES else OPEN_LOW
             upper = low + 1 if PVS and cursor > end else beta if PRUNES else OPEN_HIGH
             while True:
-                if is_same_side:
+                if is_solved_here and upper - lower == 1:
+                    room = memory + at.MOVES + (ply + 1) * MOVE_ROW_BYTES
+                    score = -solve_leaf(child, -upper, memory + at.NODES, room)
+                elif is_same_side:
                     score = search_node(child, child_key, child_depth - reduction, lower, upper, ply + 1, memory)
                 else:
                     score = -search_node(child, child_key, child_depth - reduction, -upper, -lower, ply + 1, memory)
@@ -301,7 +378,8 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         return alpha
     if FAIL_HARD:
         best = max(alpha, min(best, beta))
-    remember(key, best, best_move, depth, alpha if PRUNES else OPEN_LOW, beta if PRUNES else OPEN_HIGH, ply, memory)
+    if depth >= TABLE_DEPTH:
+        remember(key, best, best_move, depth, alpha if PRUNES else OPEN_LOW, beta if PRUNES else OPEN_HIGH, ply, memory)
     return best
 
 
@@ -330,6 +408,11 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
     if result != ONGOING or (depth <= 0 and not QUIESCES):
         write_int(memory + at.STATUS, at.RUNNING)
         return leaf_score(position, result, ply, memory)
+    if SOUND and depth > 0 and (ply > 0 or has_all_moves(memory) == 1):
+        score = win_at_once(position, ply, memory)
+        if score != 0:
+            write_int(memory + at.STATUS, at.RUNNING)
+            return score
     enter_path(position, key_of(position), ply, memory)
     write_int(memory + at.EXTENSION_END, 2 * (ply + depth))
     write_int(memory + at.NULL_PLY, 0)

@@ -12,23 +12,26 @@ from tt_store.native import read_int
 _game, _flags = jit.binding(__name__)
 moves, play, outcome, count_moves = _game.moves, _game.play, _game.outcome, _game.count_moves
 COUNTS = _game.has("count_moves")
+ENDED_LINES = _game.ended_lines
 
 
 @jit.helper
 def count_below(position: Any, depth: int, end: int) -> int:
-    """Count the lines of exactly `depth` plies, 1 or more; a game that ends earlier counts none.
+    """Count the lines of exactly `depth` plies, 1 or more; one that ends earlier counts as the game says, 0 or 1.
 
     The last ply is counted as moves, not played (bulk counting). A game with `count_moves` ends where there are none:
     perft of chess, as everybody counts it, goes on after a draw by the rules.
     """
     if COUNTS:
         if depth == 1:
-            return count_moves(position)
+            return max(count_moves(position), ENDED_LINES)
     elif outcome(position) != ONGOING:
         return 0
     last = moves(position, end)
     if depth == 1:
         return (last - end) // WORD_BYTES
+    if last == end:
+        return ENDED_LINES
     leaves = 0
     for cursor in range(end, last, WORD_BYTES):
         leaves += count_below(play(position, read_int(cursor)), depth - 1, last)

@@ -123,7 +123,7 @@ def pick_move(cursor: int, last: int) -> int:
 @jit.helper
 def arrange_moves(position: Any, table_move: int, ply: int, memory: int, begin: int, last: int) -> int:
     """Prepare the moves between two addresses for `bring_move`: the table's comes first; returns 0."""
-    if RANKS:
+    if RANKS and (LEARNS or last - begin > WORD_BYTES):
         return rank_moves(position, table_move, ply, memory, begin, last)
     if table_move != NO_MOVE:
         swap_to_front(table_move, begin, last)

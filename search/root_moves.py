@@ -28,6 +28,12 @@ def is_left_out(move: int, memory: int) -> int:
 
 
 @jit.helper
+def has_all_moves(memory: int) -> int:
+    """Return 1 if a task leaves no first move out, else 0."""
+    return 1 if read_int(memory + at.LEFT_OUT_MOVES) == 0 else 0
+
+
+@jit.helper
 def keep_others(begin: int, last: int, memory: int) -> int:
     """Take the moves that are left out off the list between two addresses; returns the list's new end."""
     if read_int(memory + at.LEFT_OUT_MOVES) == 0:

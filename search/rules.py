@@ -24,6 +24,15 @@ Optional names::
     count_moves(position)       @helper: how many `moves` pushes; perft then asks for no outcome: draws by rule go on
     stuck(position)             @helper: the final score where `moves` pushes none; `outcome` need not see that then.
                                 Where it tells a draw though there are moves, who likes may go on
+    ENDED_LINES                 for how many lines perft counts one that ends sooner; 0 by default
+    solve_leaf(position, alpha, nodes, room)  @helper, with LATE_PLIES and `is_late`: the value of a late position by
+                                the kernel's contract for the window (alpha, alpha + 1), quicker than the kernel finds
+                                it. Adds the positions that it visits to the word at `nodes`; memory from `room` on is
+                                free, a row of MAX_MOVES words for each ply that may follow. Draws are worth 0
+    is_late(position)           @helper, 1 or 0: whether `solve_leaf` takes a position
+    LATE_PLIES                  no game lasts longer from a late position
+    upper_bound(position, depth, alpha)  @helper: no less than the value of a search of that depth for the side to move;
+                                `INFINITY`, where there is none or it is not below alpha anyway. Draws are worth 0
     clock(position)             @helper: plies since a move that cannot be undone. A position that came before is then
                                 a draw (see `search.repetition`), and so is, by `outcome`, a clock of 100
     in_check(position)          @helper, 1 or 0: whether the side to move must answer a threat to its king
@@ -33,11 +42,17 @@ Optional names::
     exchange_at_least(position, move, threshold)  @helper, 1 or 0: whether the exchange that a move begins wins so much
     pass_turn(position)         @inlined: the position after a null move, which only the search plays, with `has_pieces`
     has_pieces(position)        @helper, 1 or 0: whether to be on the move is hardly ever a burden
+    sound_moves(position, end)  @helper: push the legal moves after which the opponent cannot win with the next one.
+                                Only the search asks, where the side to move cannot win with its next move either
+    SOLVE_TABLE_DEPTH           when solving, a node of less depth is cheaper to search than to look up in the table
     plies_left(position)        plain: no game from here lasts longer; the search then knows when it is complete
+    next_depth(position, depth) plain: the depth that iterative deepening tries after one, by default the next
     score_text(position, score, is_solved)  plain: a score in its users' convention
     mirror(position)            plain: a symmetric position of equal value, for tests
     swap_sides(position)        plain: the same board with the other side to move, for tests
     SUMMARY                     one line for `rootsplit games`
+    PARAMETERS                  what may follow a colon after the game's name, such as ``connect_four:6x5``: then each
+                                text makes a module of its own, whose body asks for it with `parameters(__name__)`
 """
 
 from __future__ import annotations
@@ -56,7 +71,7 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from search.jit import helper, inlined
-from search.scores import MATE, MATE_BOUND, mate_distance
+from search.scores import INFINITY, MATE, MATE_BOUND, mate_distance
 from tt_store.errors import RootsplitError
 from tt_store.layout import SHORT_BYTES, WORD_BYTES
 from tt_store.native import Word, write_int
@@ -70,6 +85,8 @@ _REQUIRED = (
     "parse", "text", "move_text", "parse_move",
 )  # fmt: skip
 _FIELD_TYPES = (np.uint64, np.int64)
+_parameters: dict[str, str] = {}
+"""Of each module of a game, by its name."""
 
 
 class RulesError(RootsplitError):
@@ -119,6 +136,16 @@ def _even_exchange(_position: Any, _move: int, threshold: int) -> int:
     return 1 if threshold <= 0 else 0
 
 
+@helper
+def _no_bound(_position: Any, _depth: int, _alpha: int) -> int:
+    return INFINITY
+
+
+@helper
+def _no_solution(_position: Any, _alpha: int, _nodes: int, _room: int) -> int:
+    return 0
+
+
 @inlined
 def _same_position(position: Any) -> Any:
     return position
@@ -130,6 +157,8 @@ PositionRule = Callable[[Any], int]
 MoveRule = Callable[[Any, int], int]
 ExchangeRule = Callable[[Any, int, int], int]
 PassRule = Callable[[Any], Any]
+BoundRule = Callable[[Any, int, int], int]
+LeafRule = Callable[[Any, int, int, int], int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +167,8 @@ class Game:
 
     name: str
     """What the user called it: a name, or the path of a file."""
+    parameters: str
+    """What followed the colon after its name; empty for the usual game."""
     module: ModuleType = field(repr=False)
     position_type: type[Any]
     """The game's NamedTuple."""
@@ -175,6 +206,19 @@ class Game:
     """Of an even exchange by default."""
     pass_turn: PassRule
     """Does nothing by default."""
+    sound_moves: MovesRule
+    """None by default."""
+    solve_table_depth: int
+    """0 by default: all nodes are looked up in the table."""
+    is_late: PositionRule
+    """0 by default."""
+    solve_leaf: LeafRule
+    late_plies: int
+    """No game lasts longer from a late position."""
+    upper_bound: BoundRule
+    """`INFINITY` by default."""
+    ended_lines: int
+    """For how many lines perft counts one that ends sooner."""
 
     def has(self, *rules: str) -> bool:
         """Tell whether the game defines all of these optional rules."""
@@ -196,7 +240,8 @@ class Game:
     @property
     def label(self) -> str:
         """The game's short name, fit for a file name."""
-        return Path(self.name).stem
+        base, text = _split_name(self.name)
+        return "-".join((Path(base).stem, *re.findall(r"\w+", text)))
 
     @property
     def summary(self) -> str:
@@ -252,6 +297,11 @@ class Game:
         bound = getattr(self.module, "plies_left", None)
         return None if bound is None else int(bound(position))
 
+    def next_depth(self, position: Any, depth: int) -> int:
+        """Return the depth that iterative deepening of a position tries after one; 1 or more after 0."""
+        following = getattr(self.module, "next_depth", None)
+        return depth + 1 if following is None else max(int(following(position, depth)), depth + 1)
+
     def score_text(self, position: Any, score: int, is_solved: bool) -> str:
         """Return a score in the convention of the game's users."""
         convention = getattr(self.module, "score_text", None)
@@ -263,20 +313,35 @@ class Game:
         return f"{score:+d}" if is_solved else f"~{score:+d}"
 
 
+def parameters(module_name: str) -> str:
+    """Return what a user gave a game after its name and a colon, the empty text if nothing; a game's body asks."""
+    return _parameters.get(module_name, "")
+
+
 def load_game(name: str) -> Game:
-    """Return a game by its name, or by the path of its file (``./my_game.py``).
+    """Return a game by its name, or by the path of its file (``./my_game.py``), perhaps with parameters.
+
+    Parameters
+    ----------
+    name
+        Such as ``connect_four`` or ``./my_game.py``; for a game that takes parameters also ``connect_four:6x5``.
 
     Raises
     ------
     RulesError
-        If there is no such game, or its file does not define what a game must define.
+        If there is no such game, it takes no such parameters, or its file does not define what a game must define.
     """
-    if name.endswith(".py"):
-        module = _import_file(Path(name))
-    elif name in game_names():
-        module = importlib.import_module(f"{_GAMES_PACKAGE}.{name}")
+    base, text = _split_name(name)
+    if base.endswith(".py"):
+        module = _import_file(Path(base), text)
+    elif base in game_names():
+        module = importlib.import_module(f"{_GAMES_PACKAGE}.{base}")
     else:
-        raise RulesError(f"unknown game {name!r}: there are {', '.join(game_names())}, or give the path of a .py file")
+        raise RulesError(f"unknown game {base!r}: there are {', '.join(game_names())}, or give the path of a .py file")
+    if text and not hasattr(module, "PARAMETERS"):
+        raise RulesError(f"the game {base} takes no parameters, such as {text!r}")
+    if text and not base.endswith(".py"):
+        module = _import_file(Path(str(module.__file__)), text)
     missing = [required for required in _REQUIRED if not hasattr(module, required)]
     if missing:
         raise RulesError(f"the game {name} does not define {', '.join(missing)}")
@@ -290,6 +355,7 @@ def load_game(name: str) -> Game:
     module.Position.__name__ = f"Position_of_{module.__name__.replace('.', '_')}"
     return Game(
         name=name,
+        parameters=text,
         module=module,
         position_type=module.Position,
         field_types=field_types,
@@ -315,6 +381,13 @@ def load_game(name: str) -> Game:
         captures=getattr(module, "captures", _no_moves),
         exchange_at_least=getattr(module, "exchange_at_least", _even_exchange),
         pass_turn=getattr(module, "pass_turn", _same_position),
+        sound_moves=getattr(module, "sound_moves", _no_moves),
+        solve_table_depth=int(getattr(module, "SOLVE_TABLE_DEPTH", 0)),
+        is_late=getattr(module, "is_late", _no_count),
+        solve_leaf=getattr(module, "solve_leaf", _no_solution),
+        late_plies=int(getattr(module, "LATE_PLIES", 0)),
+        upper_bound=getattr(module, "upper_bound", _no_bound),
+        ended_lines=int(getattr(module, "ENDED_LINES", 0)),
     )
 
 
@@ -324,11 +397,18 @@ def game_names() -> list[str]:
     return sorted(found.name for found in pkgutil.iter_modules(package.__path__))
 
 
-def _import_file(path: Path) -> ModuleType:
-    """Import a user's game under a name of its own, once."""
+def _split_name(name: str) -> tuple[str, str]:
+    """Return a game's name or path, and what follows a colon behind it."""
+    base, _, text = name.rpartition(":")
+    return (base, text.strip()) if base.endswith(".py") or re.fullmatch(r"\w+", base) else (name, "")
+
+
+def _import_file(path: Path, text: str) -> ModuleType:
+    """Import a game's file under a name of its own for each text of parameters, once."""
     if not path.is_file():
         raise RulesError(f"the game file {path} does not exist")
-    name = "rootsplit_game_" + re.sub(r"\W", "_", path.stem)
+    # No two texts share a name: Numba tells positions apart by it.
+    name = "_".join(("rootsplit_game", re.sub(r"\W", "_", path.stem), *([text.encode().hex()] if text else ())))
     loaded = sys.modules.get(name)
     if loaded is not None and loaded.__file__ == str(path.resolve()):
         return loaded
@@ -337,8 +417,12 @@ def _import_file(path: Path) -> ModuleType:
         raise RulesError(f"the game file {path} cannot be imported")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    _parameters[name] = text
     try:
         spec.loader.exec_module(module)
+    except RulesError:
+        del sys.modules[name]
+        raise
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise RulesError(f"the game file {path} fails when it is imported: {type(error).__name__}: {error}") from error

@@ -234,3 +234,79 @@ class Kalah:
             twin.play(move)
             total += twin.perft(depth - 1)
         return total
+
+
+class Othello:
+    """Othello on a list of 64, a1 to h1, then from a2 on; moves are squares 1..64, a pass is 65."""
+
+    PASS = 65
+    DIRECTIONS = tuple((right, up) for right in (-1, 0, 1) for up in (-1, 0, 1) if (right, up) != (0, 0))
+    START = "-" * 27 + "OX" + "-" * 6 + "XO" + "-" * 27
+
+    def __init__(self, board: str = START, mover: str = "X") -> None:
+        self.cells = list(board)
+        self.mover, self.waiting = mover, "O" if mover == "X" else "X"
+
+    def copy(self) -> Othello:
+        return Othello("".join(self.cells), self.mover)
+
+    def _captured(self, square: int, mover: str, waiting: str) -> list[int]:
+        """Return the squares of the discs that a disc would flip."""
+        found: list[int] = []
+        for right, up in self.DIRECTIONS:
+            line: list[int] = []
+            column, row = square % 8 + right, square // 8 + up
+            while 0 <= column < 8 and 0 <= row < 8 and self.cells[column + 8 * row] == waiting:
+                line.append(column + 8 * row)
+                column, row = column + right, row + up
+            if 0 <= column < 8 and 0 <= row < 8 and self.cells[column + 8 * row] == mover:
+                found += line
+        return found
+
+    def _squares(self, mover: str, waiting: str) -> list[int]:
+        empty = (square for square in range(64) if self.cells[square] == "-")
+        return [square + 1 for square in empty if self._captured(square, mover, waiting)]
+
+    def legal_moves(self) -> list[int]:
+        squares = self._squares(self.mover, self.waiting)
+        if not squares and self._squares(self.waiting, self.mover):
+            return [self.PASS]
+        return squares
+
+    def play(self, move: int) -> None:
+        if move != self.PASS:
+            for square in [*self._captured(move - 1, self.mover, self.waiting), move - 1]:
+                self.cells[square] = self.mover
+        self.mover, self.waiting = self.waiting, self.mover
+
+    def difference_for_black(self) -> int:
+        """Return the final difference; squares left empty are the winner's."""
+        black, white = self.cells.count("X"), self.cells.count("O")
+        return 64 - 2 * white if black > white else 2 * black - 64 if black < white else 0
+
+    def text(self) -> str:
+        return f"{''.join(self.cells)} {self.mover}"
+
+    def minimax(self, draw: int = 0) -> int:
+        """Return black's final difference with best play; a draw is worth `draw` to black."""
+        moves = self.legal_moves()
+        if not moves:
+            return self.difference_for_black() or draw
+        scores = []
+        for move in moves:
+            twin = self.copy()
+            twin.play(move)
+            scores.append(twin.minimax(draw))
+        return max(scores) if self.mover == "X" else min(scores)
+
+    def perft(self, depth: int) -> int:
+        """Return the number of lines of so many moves; one that ends sooner counts too."""
+        moves = self.legal_moves()
+        if depth == 0 or not moves:
+            return 1
+        total = 0
+        for move in moves:
+            twin = self.copy()
+            twin.play(move)
+            total += twin.perft(depth - 1)
+        return total

@@ -15,6 +15,7 @@ import pytest
 from benchmarks.bench_batch import finished, kill_campaign, ray_workers, rows_of
 from conftest import REPOSITORY, silent
 from processes import wait_until
+from test_readme import code_after
 
 import cluster
 from cluster.batch.rows import InputRow, Overrides
@@ -161,6 +162,12 @@ def test_a_program_that_stops_listening_leaves_nothing() -> None:
     rows.close()  # type: ignore[attr-defined]
     assert time.monotonic() - begun < 10
     assert wait_until(lambda: len(os.listdir("/proc/self/task")) <= before, 5)
+
+
+def test_the_readmes_batch_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(code_after("<!-- a batch -->"), "README.md", "exec"), {})
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [row[:2] for row in rows] == [["0", "ok"], ["1", "ok"], ["2", "error"]]
 
 
 def test_a_program_is_told_what_is_wrong() -> None:

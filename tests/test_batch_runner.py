@@ -46,9 +46,13 @@ class ScriptedPool:
         self.deaths: list[int] = []
         """Numbers of jobs of which a worker dies, once a mention."""
         self.silent_about: set[int] = set()
+        self.starting: set[int] = set()
 
     def workers(self) -> list[WorkerInfo]:
         return self.alive
+
+    def is_ready(self, worker: int) -> bool:
+        return worker not in self.starting
 
     def submit(self, worker: int, jobs: Sequence[PositionJob]) -> None:
         self.calls.append((worker, list(jobs)))
@@ -230,6 +234,13 @@ def test_the_supervisor_gives_a_position_up_and_replaces_its_worker(
     assert "did not obey" in rows[1].reason
     assert len(pool.replaced) == 1
     assert runner.tally.failed == 1
+
+
+def test_a_worker_that_still_starts_gets_nothing(start: Callable[..., Runner]) -> None:
+    pool = ScriptedPool(2)
+    pool.starting = {0}
+    rows = finished(start(pool), OTHER)
+    assert {row.worker for row in rows} == {1}
 
 
 def test_a_stopped_runner_keeps_what_ran_and_hands_out_no_more(start: Callable[..., Runner]) -> None:

@@ -173,6 +173,8 @@ def test_random_positions_agree_with_python_chess() -> None:
             assert quiet == (name not in loud), (fen, name)
             assert not quiet or estimate == 0
             assert 0 <= slot < HISTORY_SIZE
+            if len(keys) % 10:
+                continue
             if foresees(position, move):
                 met["foreseen check"] += board.gives_check(expected[name])
                 met["needless fear"] += not board.gives_check(expected[name])

@@ -392,7 +392,7 @@ def test_tic_tac_toe_is_a_draw() -> None:
         ("112233", 1, "4"),  # Three in the bottom row.
         ("171717", 1, "1"),  # Three in a column.
         ("3344", 3, "25"),  # Two open in the middle of the bottom row become three.
-        ("33445", -2, "26"),  # Three open ones: either end is blocked in vain.
+        ("33445", -2, "1234567"),  # Three open ones: either end is blocked in vain.
     ],
 )
 def test_connect_four_mates_have_their_distance(columns: str, plies: int, best: str) -> None:

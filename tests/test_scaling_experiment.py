@@ -150,6 +150,14 @@ def test_simulated_times_are_those_of_the_measured_costs(results: Results) -> No
     assert alone.row.decomposition.search_overhead == pytest.approx(0.0, abs=0.05)
 
 
+def test_the_simulator_is_judged_by_the_problems_that_it_had(results: Results) -> None:
+    some = [item for item in results.records if item.configuration.address != "simulated" or item.problem.number == 1]
+    for item in validations(summarise(some, "threads")):
+        (real,) = (pair for pair in item.real.pairs if pair.problem.number == 1)
+        assert (item.problems, item.real_s, item.sequential_s) == (1, real.record.time_s, real.baseline.time_s)
+        assert item.predicted / item.speedup == pytest.approx(1 / item.ratio.value)
+
+
 def test_another_design_is_refused(results: Results, folder: Path) -> None:
     with pytest.raises(ResultsError, match=r"another experiment.*--restart"):
         experiment(folder, replace(DESIGN, repeats=3))

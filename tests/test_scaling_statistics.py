@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster.scaling.crew import Span
@@ -87,11 +87,12 @@ def test_books_that_miss_time_are_found_out() -> None:
     assert parts.identity == pytest.approx(100 / 128)
 
 
+@settings(max_examples=50)
 @given(
     workers=st.integers(1, 1024),
     time_s=st.floats(0.01, 1e4),
     shares=st.lists(st.floats(0.01, 1.0), min_size=3, max_size=3),
-    nodes=st.tuples(st.integers(1, 10**12), st.integers(1, 10**12)),
+    nodes=st.tuples(st.integers(10**6, 10**12), st.integers(10**6, 10**12)),
 )
 def test_the_parts_of_the_time_are_all_of_it(
     workers: int, time_s: float, shares: list[float], nodes: tuple[int, int]

@@ -176,8 +176,8 @@ def _rows(message: bytes, width: int) -> list[list[Any]]:
 def _checked_job(row: Sequence[Any]) -> PositionJob:
     if not _fits(row, _JOB_KINDS):
         raise RecordError("a field of a position's job has a wrong type")
-    job = PositionJob._make(row)
-    job = job._replace(moves=_texts(job.moves), words=_integers(job.words), history=_integers(job.history))
+    job_id, position, moves, words, history, *limits = row
+    job = PositionJob(job_id, position, _texts(moves), _integers(words), _integers(history), *limits)
     _ = job.limits  # Checked as they are made.
     return job
 

@@ -96,7 +96,7 @@ def _rows(inputs: Iterable[str | Path | InputRow], game: Game, reading: ReadOpti
         if isinstance(item, Path):
             found = read_rows([str(item)], game, reading)
         else:
-            found = iter([item if isinstance(item, InputRow) else InputRow(0, "", number, position=item)])
+            found = iter([item if isinstance(item, InputRow) else InputRow(0, "", number, position=str(item))])
         for row in found:
             yield row._replace(index=index)
             index += 1

@@ -41,7 +41,10 @@ class Pool(Protocol):
     """Workers that each search one position after the other."""
 
     def workers(self) -> list[WorkerInfo]:
-        """Return the workers that live."""
+        """Return the workers that live, those that are still starting among them."""
+
+    def is_ready(self, worker: int) -> bool:
+        """Tell whether a worker has started: a call would wait for it, and its time be taken for that of a search."""
 
     def submit(self, worker: int, jobs: Sequence[PositionJob]) -> None:
         """Send a call of some positions to a worker, which answers its calls in turn."""
@@ -134,6 +137,10 @@ class ThreadPool:
     def workers(self) -> list[WorkerInfo]:
         """Return all workers."""
         return [WorkerInfo(self.MACHINE, worker) for worker in range(len(self._threads))]
+
+    def is_ready(self, worker: int) -> bool:
+        """Return True: a thread is made ready before it runs."""
+        return True
 
     def submit(self, worker: int, jobs: Sequence[PositionJob]) -> None:
         """Queue positions at a thread."""

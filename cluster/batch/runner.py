@@ -29,7 +29,7 @@ from tt_store.errors import RunFailedError
 WINDOW = 16_384
 """Rows between the last one written and the last one read: priorities reach no further, nor does an early answer wait
 for an earlier row any longer."""
-_SLICE = 128
+_SLICE = 256
 """Rows that are read before the workers are looked after again."""
 _DEPTH = 2
 """Calls at a worker: one runs, one waits."""
@@ -224,13 +224,17 @@ class Runner:
             raise RunFailedError(
                 f"no worker has been left for {_NO_WORKER_S:.0f} s: run the same command again to go on"
             )
+        ready = [info for info in workers if self._pool.is_ready(info.worker)] if self._waiting else []
         for depth in range(_DEPTH):
-            for info in workers:
+            for info in ready:
                 if not self._waiting:
                     return
                 calls = self._calls.setdefault(info.worker, deque())
                 if len(calls) > depth:
                     continue
+                if depth and self._may_read_more and len(self._waiting) < self._wanted_a_call():
+                    # The worker is busy: its next call may grow meanwhile.
+                    return
                 jobs = self._next_jobs(len(workers))
                 if not jobs:
                     return
@@ -239,13 +243,24 @@ class Runner:
                 calls.append(tuple(job.job_id for job in jobs))
                 self._pool.submit(info.worker, jobs)
 
+    @property
+    def _may_read_more(self) -> bool:
+        return not self._is_read and self._open_rows < WINDOW
+
+    def _wanted_a_call(self) -> int:
+        """Return for how many positions a call's time is enough; with a deadline one, so that its time is known."""
+        if self._settings.deadline_s is not None:
+            return 1
+        return max(1, min(round(CALL_S / self._mean_s), _MOST_A_CALL))
+
     def _next_jobs(self, workers: int) -> list[PositionJob]:
-        """Return the next call's positions; with a deadline one, so that its time is known."""
-        wanted = 1 if self._settings.deadline_s is not None else round(CALL_S / self._mean_s)
-        # Near the end all workers should have some.
-        most = min(wanted, _MOST_A_CALL, -(-len(self._waiting) // (workers * _DEPTH)))
+        """Return the next call's positions."""
+        most = self._wanted_a_call()
+        if not self._may_read_more:
+            # Near the end all workers should have some.
+            most = min(most, -(-len(self._waiting) // (workers * _DEPTH)))
         jobs: list[PositionJob] = []
-        while self._waiting and len(jobs) < max(1, most):
+        while self._waiting and len(jobs) < most:
             search = self._searches.get(self._waiting[0][1])
             if search is not None and search.is_alone and jobs:
                 break

@@ -51,7 +51,7 @@ def describe(command: list[str] | None = None) -> Environment:
     command
         Its words; by default this process's own.
     """
-    words = [Path(sys.argv[0]).name, *sys.argv[1:]] if command is None else command
+    words = ["rootsplit", *sys.argv[1:]] if command is None else command
     return Environment(
         begun=datetime.now(UTC).isoformat(timespec="seconds"),
         command=shlex.join(words),

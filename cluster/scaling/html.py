@@ -37,7 +37,8 @@ dt { font-weight: 600; } dd { margin: 0 0 .5rem 1rem; } code, pre { font-size: .
 pre { overflow-x: auto; border: 1px solid var(--line); padding: .6rem; border-radius: .4rem; }
 @media print {
   :root { --ink: #000; --paper: #fff; --pale: #444; --line: #bbb; --warn: #eee; color-scheme: light; }
-  body { max-width: none; padding: 0; font-size: 10.5pt; } table { font-size: 7pt; } .wide { overflow: visible; }
+  body { max-width: none; padding: 0; font-size: 10.5pt; } table { font-size: 7pt; }
+  small { font-size: 6pt; white-space: nowrap; } h2, caption { break-after: avoid; } .wide { overflow: visible; }
   th, td { padding: .15rem .3rem; white-space: normal; } figure, tr, .warning { break-inside: avoid; }
   pre { white-space: pre-wrap; } .plots { grid-template-columns: 1fr 1fr; }
 }

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FormatStrFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from cluster.scaling.anchors import ANCHORS
 from cluster.scaling.plan import BATCH, LIMIT
@@ -108,7 +108,7 @@ def speedup(rows: Sequence[Row]) -> Figure:
         reach = max(most, *(anchor.workers for anchor in ANCHORS)) if shows_anchors else most
         axes.plot([1, reach], [1, reach], color=PALE, linewidth=1, linestyle="--", label="ideal")
         for colour, (label, line) in zip(_cycle(), _series(rows).items(), strict=False):
-            _draw_line(axes, line, label, colour, efficiency=False)
+            _draw_line(axes, line, label, colour)
         limits = [row for row in rows if row.configuration.strategy == LIMIT]
         for colour, address in zip(
             (INK, PALE), dict.fromkeys(row.configuration.address for row in limits), strict=False
@@ -137,11 +137,12 @@ def speedup(rows: Sequence[Row]) -> Figure:
     return _figure(draw, 4.2)
 
 
-def _draw_line(axes: Axes, line: Sequence[Row], label: str, colour: str, *, efficiency: bool) -> None:
-    is_simulated = line[0].is_simulated
-    figures = [row.efficiency.value if efficiency else row.speedup.value for row in line]
+def _draw_line(axes: Axes, line: Sequence[Row], label: str, colour: str, beside: float | None = None) -> None:
+    """Draw the speed-up of one series, or, some way beside the others' marks, its efficiency."""
+    is_simulated, is_efficiency = line[0].is_simulated, beside is not None
+    figures = [row.efficiency.value if is_efficiency else row.speedup.value for row in line]
     axes.errorbar(
-        [row.configuration.workers for row in line], figures, yerr=_errors(line, efficiency),
+        [row.configuration.workers * 2 ** (beside or 0.0) for row in line], figures, yerr=_errors(line, is_efficiency),
         color=colour, marker="o", markersize=5, markerfacecolor="none" if is_simulated else colour, capsize=3,
         linestyle="--" if is_simulated else "-", label=label,
     )  # fmt: skip
@@ -151,12 +152,18 @@ def _cycle() -> list[str]:
     return list(COLOURS) * 8
 
 
+def _colours(rows: Sequence[Row]) -> dict[str, str]:
+    """Return the colour that each series has in all plots."""
+    return dict(zip(_series(rows), _cycle(), strict=False))
+
+
 def efficiency(rows: Sequence[Row]) -> Figure:
     """Draw speed-up a worker, with its 95 % intervals."""
 
     def draw(axes: Axes) -> None:
-        for colour, (label, line) in zip(_cycle(), _series(rows).items(), strict=False):
-            _draw_line(axes, line, label, colour, efficiency=True)
+        series = _series(rows)
+        for place, (colour, (label, line)) in enumerate(zip(_cycle(), series.items(), strict=False)):
+            _draw_line(axes, line, label, colour, beside=0.06 * (place - (len(series) - 1) / 2))
         axes.axhline(1.0, color=PALE, linewidth=1, linestyle="--")
         _workers_axis(axes, max([row.configuration.workers for row in rows] + [2]))
         axes.set_ylim(bottom=0)
@@ -201,21 +208,22 @@ def _share(row: Row, part: str) -> float:
     }[part]
 
 
-def iterations(records: Sequence[RunRecord]) -> Figure | None:
+def iterations(chosen: Sequence[tuple[Row, RunRecord]], rows: Sequence[Row]) -> Figure | None:
     """Draw how long each iteration of one problem took, by each configuration; None if there are none."""
-    shown = [record for record in records if record.iterations]
+    shown = [(row, record) for row, record in chosen if record.iterations]
     if not shown:
         return None
 
     def draw(axes: Axes) -> None:
-        for colour, record in zip(_cycle(), shown, strict=False):
+        for row, record in shown:
             ends = [0.0, *(item.time_s for item in record.iterations)]
             times = [max(1e-5, end - begin) for begin, end in itertools.pairwise(ends)]
-            configuration = record.configuration
+            label = label_of(row, rows)
             axes.plot(
-                [item.depth for item in record.iterations], times, color=colour, marker="o", markersize=3,
-                label=f"{configuration.label}, {configuration.workers}",
+                [item.depth for item in record.iterations], times, color=_colours(rows).get(label, INK), marker="o",
+                markersize=3, label=f"{label}, {row.configuration.workers}",
             )  # fmt: skip
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_yscale("log")
         axes.set_xlabel("depth of the iteration")
         axes.set_ylabel("seconds of the iteration")
@@ -274,7 +282,8 @@ def durations(rows: Sequence[Row]) -> Figure | None:
         return None
 
     def draw(axes: Axes) -> None:
-        for colour, (label, row) in zip(_cycle(), shown, strict=False):
+        for label, row in shown:
+            colour = _colours(rows)[label]
             counts = np.sum([pair.record.durations for pair in row.pairs], axis=0)
             share = counts / max(1, counts.sum())
             axes.stairs(share, np.array(DURATION_EDGES_S) * 1e3, color=colour, label=f"{label}, {most}", linewidth=1.5)
@@ -299,7 +308,8 @@ def speedup_over_time(rows: Sequence[Row]) -> Figure | None:
         return None
 
     def draw(axes: Axes) -> None:
-        for colour, (label, row) in zip(_cycle(), series.items(), strict=False):
+        for label, row in series.items():
+            colour = _colours(rows)[label]
             axes.plot(
                 [pair.baseline.time_s for pair in row.pairs], [pair.speedup for pair in row.pairs],
                 color=colour, marker="o", markersize=5, linestyle="none",

@@ -24,6 +24,7 @@ from cluster.scaling.tables import (
     speedup_table,
     validation_table,
 )
+from cluster.strategies import SINGLE
 from search.rules import RulesError
 
 _QUIET = 0.5
@@ -110,7 +111,8 @@ class Report:
                 {
                     "configuration": asdict(item.real.configuration),
                     "simulated_over_real": interval_json(item.ratio),
-                    "real_speedup": item.real.speedup.value,
+                    "problems": item.problems,
+                    "real_speedup": item.speedup,
                     "predicted_speedup": item.predicted,
                 }
                 for item in self.validations
@@ -146,6 +148,7 @@ def _figures(report: Report) -> list[tuple[str, Any, str]]:
     rows, chosen = report.rows, report.timeline
     same = _of_problem(report, chosen) if chosen else []
     which = f"problem {chosen.problem.label}" if chosen else ""
+    who = f"{chosen.configuration.label}, {chosen.configuration.workers} workers" if chosen else ""
     several = len({row.configuration.workers for row in rows}) > 1
     return [
         (
@@ -159,8 +162,12 @@ def _figures(report: Report) -> list[tuple[str, Any, str]]:
             "Where the workers' time went; the number behind each name is that of the workers. Useful: what the"
             " sequential search would have needed. Negative losses are not drawn.",
         ),
-        ("timeline", plots.timeline(chosen) if chosen else None, f"What each worker did when; gaps are idle: {which}."),
-        ("iterations", plots.iterations(same), f"Seconds of each iteration of {which}."),
+        (
+            "timeline", plots.timeline(chosen) if chosen else None,
+            f"What each worker did when: {which}, {who}. Gaps are idle. A task that brought no score was moot, or had"
+            " to be split.",
+        ),
+        ("iterations", plots.iterations(same, rows), f"Seconds of each iteration of {which}."),
         ("durations", plots.durations(rows), "How long tasks last, of the configurations with most workers."),
         (
             "speedup-over-time", plots.speedup_over_time(rows),
@@ -171,16 +178,13 @@ def _figures(report: Report) -> list[tuple[str, Any, str]]:
     ]  # fmt: skip
 
 
-def _of_problem(report: Report, chosen: RunRecord) -> list[RunRecord]:
-    """Return a run of each real configuration of the chosen run's problem: the median ones, most workers only."""
-    found = []
-    for row in report.rows:
-        is_wide = row.configuration.workers in (1, chosen.configuration.workers)
-        if (
-            row.is_simulated
-            or not is_wide
-            or (row.configuration.workers == 1 and row.configuration.strategy != "single")
-        ):
-            continue
-        found += [pair.record for pair in row.pairs if pair.problem == chosen.problem and pair.record.iterations]
-    return found
+def _of_problem(report: Report, chosen: RunRecord) -> list[tuple[Row, RunRecord]]:
+    """Return the runs of the chosen run's problem by the sequential search, and by all with as many workers as it."""
+    return [
+        (row, pair.record)
+        for row in report.rows
+        if row.configuration.strategy == SINGLE
+        or (row.configuration.workers == chosen.configuration.workers and not row.is_simulated)
+        for pair in row.pairs
+        if pair.problem == chosen.problem
+    ]

@@ -97,17 +97,27 @@ class Row:
 
 @dataclass(frozen=True)
 class Validation:
-    """The simulator beside the real runs at workers that exist."""
+    """The simulator beside the real runs at workers that exist, over the problems that both have."""
 
     row: Row
     real: Row
     ratio: Interval
     """Simulated over real time: geometric mean over the problems."""
+    problems: int
+    sequential_s: float
+    real_s: float
+    simulated_s: float
+    """Total times."""
+
+    @property
+    def speedup(self) -> float:
+        """The real one."""
+        return self.sequential_s / self.real_s
 
     @property
     def predicted(self) -> float:
         """The speed-up over the real sequential time that the simulator would have promised."""
-        return self.real.sequential_s / self.row.time_s
+        return self.sequential_s / self.simulated_s
 
 
 def median_run(records: Iterable[RunRecord]) -> RunRecord:
@@ -160,11 +170,14 @@ def validations(rows: Sequence[Row]) -> list[Validation]:
         twin = real.get(replace(row.configuration, address=row.imitated)) if row.is_validation else None
         if twin is None:
             continue
-        times = {pair.problem: pair.record.time_s for pair in twin.pairs}
-        both = [(pair.record.time_s, times[pair.problem]) for pair in row.pairs if pair.problem in times]
+        simulated = {pair.problem: pair.record.time_s for pair in row.pairs}
+        both = [pair for pair in twin.pairs if pair.problem in simulated]
         if both:
-            ratio = bootstrap(geometric_mean_of_ratios, [one for one, _ in both], [other for _, other in both])
-            found.append(Validation(row, twin, ratio))
+            real_s = [pair.record.time_s for pair in both]
+            simulated_s = [simulated[pair.problem] for pair in both]
+            ratio = bootstrap(geometric_mean_of_ratios, simulated_s, real_s)
+            sequential_s = sum(pair.baseline.time_s for pair in both)
+            found.append(Validation(row, twin, ratio, len(both), sequential_s, sum(real_s), sum(simulated_s)))
     return found
 
 

@@ -123,8 +123,8 @@ def validation_table(found: Sequence[Validation]) -> Table:
     )  # fmt: skip
     cells = [
         (
-            item.real.label, str(item.real.configuration.workers), str(len(item.row.pairs)), seconds(item.real.time_s),
-            seconds(item.row.time_s), item.ratio.text(), f"{item.real.speedup.value:.2f}", f"{item.predicted:.2f}",
+            item.real.label, str(item.real.configuration.workers), str(item.problems), seconds(item.real_s),
+            seconds(item.simulated_s), item.ratio.text(), f"{item.speedup:.2f}", f"{item.predicted:.2f}",
         )
         for item in found
     ]  # fmt: skip

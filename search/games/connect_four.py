@@ -1,6 +1,6 @@
-"""Connect Four on 7 columns and 6 rows: four in a row wins.
+"""Connect Four on 7 columns and 6 rows, or on another board such as ``connect_four:6x5``: four in a row wins.
 
-Bitboards (Tromp): a column takes seven bits, six cells and a guard::
+Bitboards (Tromp): a column takes a bit for each of its cells and a guard; on the usual board::
 
      6 13 20 27 34 41 48   guards
      5 12 19 26 33 40 47   row 6
@@ -11,8 +11,10 @@ Bitboards (Tromp): a column takes seven bits, six cells and a guard::
      0  7 14 21 28 35 42   row 1
      column 1 .. 7
 
-`own` holds the stones of the side to move, `mask` all stones. A move is its column, 1..7; a position's text is the
+`own` holds the stones of the side to move, `mask` all stones. A move is its column, from 1; a position's text is the
 columns played so far, such as ``4453``, with ``start`` for the empty board.
+
+The search tries no move that lets the opponent win at once, and first those that make most threats (Pons 2015).
 """
 
 from __future__ import annotations
@@ -22,27 +24,53 @@ from typing import NamedTuple
 import numpy as np
 
 from search.jit import helper, inlined
-from search.rules import RulesError, mix, push_move
+from search.rules import RulesError, mix, parameters, push_move
 from search.scores import DRAW, MATE, ONGOING, mate_distance
 from tt_store.native import Word, count_ones
 
 SUMMARY = "Connect Four, 7x6; a position is the columns played, such as 4453; scores as Pascal Pons's"
-WIDTH, HEIGHT = 7, 6
+PARAMETERS = "the columns and rows of another board, such as 6x5"
+_WORD_BITS = 63
+"""A board takes no more, so that a guard above the last column is left."""
+
+
+def _size(text: str) -> tuple[int, int]:
+    """Return the columns and rows that a text such as ``6x5`` means; RulesError where there is no such board."""
+    columns, _, rows = text.partition("x")
+    if not (columns.isdecimal() and rows.isdecimal()):
+        raise RulesError(f"a board of Connect Four is its columns and rows, such as 6x5, not {text!r}")
+    width, height = int(columns), int(rows)
+    if not 1 <= width <= 9 or height < 1 or width * (height + 1) > _WORD_BITS:
+        raise RulesError(f"a board of {text} does not fit: at most 9 columns, and columns x (rows + 1) <= {_WORD_BITS}")
+    return width, height
+
+
+WIDTH, HEIGHT = _size(parameters(__name__) or "7x6")
 MAX_MOVES = WIDTH
 START = ""
+SOLVE_TABLE_DEPTH = 8
+"""Measured: most looked-up entries are a miss of the processor's cache, and subtrees of seven plies cost less."""
 _COLUMN_BITS = HEIGHT + 1
 _COLUMN = (1 << HEIGHT) - 1
 _BOTTOM_ROW = sum(1 << _COLUMN_BITS * column for column in range(WIDTH))
 
 BOTTOM = np.uint64(_BOTTOM_ROW)
 BOARD = np.uint64(_BOTTOM_ROW * _COLUMN)
-ODD_ROWS = np.uint64(_BOTTOM_ROW * 0b010101)
-EVEN_ROWS = np.uint64(_BOTTOM_ROW * 0b101010)
+COLUMN = np.uint64(_COLUMN)
+ODD_ROWS = np.uint64(_BOTTOM_ROW * sum(1 << row for row in range(0, HEIGHT, 2)))
+EVEN_ROWS = np.uint64(_BOTTOM_ROW * sum(1 << row for row in range(1, HEIGHT, 2)))
 ONE = np.uint64(1)
 NOTHING = np.uint64(0)
 
-CENTRE = np.uint64(_COLUMN << 3 * _COLUMN_BITS)
-INNER = np.uint64(_COLUMN << 2 * _COLUMN_BITS | _COLUMN << 4 * _COLUMN_BITS)
+_BY_CENTRALITY = sorted(range(WIDTH), key=lambda column: abs(2 * column + 1 - WIDTH))
+
+
+def _columns(*columns: int) -> int:
+    return sum(_COLUMN << column * _COLUMN_BITS for column in columns)
+
+
+CENTRE = np.uint64(_columns(*_BY_CENTRALITY[: 2 - WIDTH % 2]))
+INNER = np.uint64(_columns(*_BY_CENTRALITY[2 - WIDTH % 2 : 4 - WIDTH % 2]))
 
 # Weights of the estimate, in its own units; checked against exact values in tests/test_connect_four.py.
 THREAT, GOOD_THREAT, CENTRE_STONE, INNER_STONE = 12, 16, 4, 2
@@ -50,7 +78,7 @@ THREAT, GOOD_THREAT, CENTRE_STONE, INNER_STONE = 12, 16, 4, 2
 # Distances of neighbours along a line: vertical, the two diagonals, horizontal.
 UP, DOWN_RIGHT, RIGHT, UP_RIGHT = 1, _COLUMN_BITS - 1, _COLUMN_BITS, _COLUMN_BITS + 1
 
-_CENTRE_FIRST = 0x7162534
+_CENTRE_FIRST = sum(column + 1 << 4 * index for index, column in enumerate(_BY_CENTRALITY))
 """The columns in the order in which they are tried, a hexadecimal digit each, the last one first."""
 
 
@@ -82,6 +110,35 @@ def moves(position: Position, end: int) -> int:
         if (position.mask >> np.uint64(_COLUMN_BITS * (column - 1) + HEIGHT - 1)) & ONE == NOTHING:
             end = push_move(end, column)
     return end
+
+
+@helper
+def sound_moves(position: Position, end: int) -> int:
+    """Push the columns after which the opponent cannot win at once, the centre first; we cannot win at once either.
+
+    A stone must go where the opponent would win, and never below such a cell.
+    """
+    danger = threats(position.own ^ position.mask, position.mask)
+    possible = (position.mask + BOTTOM) & BOARD
+    forced = possible & danger
+    if forced != NOTHING:
+        if forced & (forced - ONE) != NOTHING:
+            return end
+        possible = forced
+    possible &= ~(danger >> ONE)
+    for index in range(WIDTH):
+        column = _CENTRE_FIRST >> 4 * index & 15
+        if possible & (COLUMN << np.uint64(_COLUMN_BITS * (column - 1))) != NOTHING:
+            end = push_move(end, column)
+    return end
+
+
+@helper
+def order(position: Position, move: int) -> int:
+    """Return how many cells would complete a four of ours after a move."""
+    column = COLUMN << np.uint64(_COLUMN_BITS * (move - 1))
+    stone = (position.mask + BOTTOM) & column
+    return count_ones(threats(position.own | stone, position.mask))
 
 
 @inlined
