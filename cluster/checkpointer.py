@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,11 +17,21 @@ DEFAULT_PERIOD_S = 60.0
 
 @dataclass(frozen=True)
 class CheckpointFile:
-    """Where a search is saved, and how often."""
+    """Where a search is saved, and how often.
+
+    Raises
+    ------
+    CheckpointError
+        If the period is out of range.
+    """
 
     path: Path
     period_s: float = DEFAULT_PERIOD_S
     """Between two saves, in seconds, 0 or more."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.period_s < math.inf:
+            raise CheckpointError(f"the time between two checkpoints must be 0 seconds or more, not {self.period_s:g}")
 
 
 class Checkpointer:

@@ -211,6 +211,12 @@ def identity_of(path: Path) -> Identity:
     return Identity(*fields, Fingerprint(*sources))
 
 
+@pytest.mark.parametrize("period_s", [-1.0, float("nan"), float("inf")])
+def test_a_period_that_is_none_is_refused(period_s: float, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="must be 0 seconds or more"):
+        CheckpointFile(tmp_path, period_s)
+
+
 # The deepest entries.
 
 
