@@ -37,13 +37,17 @@ class _Commands(TyperGroup):
     """The commands; Ctrl-C leaves them as an error of ours: Typer prints an empty line or nothing, by its version."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Let `--solve` stand for `--solve score`: Typer has no option whose value may be left out."""
-        following = [*args[1:], "--"]
-        pairs = zip(args, following, strict=True)
-        whole = [
-            (word, "score") if word == "--solve" and next_word[:1] == "-" else (word,) for word, next_word in pairs
-        ]
-        return super().parse_args(ctx, [word for words in whole for word in words])
+        """Let `--solve` of a search stand for `--solve score`: Typer has no option whose value may be left out.
+
+        A word that begins like an option and has a space in it is a position, such as a board of Othello.
+        """
+        if args[:1] == ["search"]:
+            from search.solving import Question
+
+            values = tuple(Question)
+            pairs = list(zip(args, [*args[1:], ""], strict=True))
+            args = [part for word, following in pairs for part in _with_value(word, following, values)]
+        return super().parse_args(ctx, [f" {word}" if word[:1] == "-" and " " in word else word for word in args])
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
@@ -51,6 +55,10 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise InterruptionError("interrupted") from None
+
+
+def _with_value(word: str, following: str, values: tuple[str, ...]) -> tuple[str, ...]:
+    return (word, values[0]) if word == "--solve" and following not in values else (word,)
 
 
 app = typer.Typer(
@@ -194,7 +202,7 @@ def search(
         time = DEFAULT_TIME_S
     limits = Limits(depth=depth, nodes=nodes, time_s=time, mate=mate)
     request = SearchRequest(
-        position,
+        position.strip(),
         tuple(moves or ()),
         limits,
         strategy,
@@ -269,7 +277,7 @@ def perft(
 
     if len(words) > 2:
         raise UsageError(f"perft takes a position and a depth, not {len(words)} words: quote a position with spaces")
-    position_text, depth_text = ("", *words)[-2:]
+    position_text, depth_text = (word.strip() for word in ("", *words)[-2:])
     if not depth_text.isdecimal() or int(depth_text) > MAX_DEPTH:
         raise UsageError(f"the depth of perft must be from 0 to {MAX_DEPTH} plies, not {depth_text!r}")
     depth = int(depth_text)

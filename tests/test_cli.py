@@ -209,7 +209,7 @@ MISTAKES: dict[str, tuple[list[str], str]] = {
     "move after a win": (["search", "connect_four", "12121213"], "the game was won"),
     "move that is none": (["search", "connect_four", "--moves", "44"], "'44' is no move"),
     "illegal move": (["search", "connect_four", "444444", "--moves", "4"], "move 1, 4, is not legal"),
-    "nothing to prove": (["search", "connect_four", "--solve", "all"], "what can be proved is score or wdl, not 'all'"),
+    "nothing to prove": (["search", "connect_four", "--solve", "all"], "disc 1 of 'all' is 'a'"),
     "solve to a depth": (["search", "connect_four", "--solve", "--depth", "9"], "no depth, mate, contempt, multipv"),
     "no such board": (["search", "connect_four:99x9"], "does not fit"),
     "decided": (["search", "connect_four", "1212121"], "the game is over"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -16,6 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
+from cluster.cli import main
+from cluster.session import SearchRequest, open_session
 from search.controls import CONTROL_WORDS, Controls
 from search.driver import SearchResult, search
 from search.flags import Flags, Pruning
@@ -28,6 +31,7 @@ from search.perft import LeafCounter
 from search.referee import Referee
 from search.rules import RulesError, load_game
 from search.searcher import Job, Searcher
+from search.solving import Question
 from tt_store.segment import Segment
 
 GAME = load_game("othello")
@@ -245,6 +249,45 @@ def test_every_move_of_an_endgame_is_worth_what_is_known(number: int) -> None:
         for move in referee().legal_moves(position)
     }
     assert found == scores
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("table_mb", [0.1, 8])
+@pytest.mark.parametrize("question", [None, Question.SCORE])
+def test_the_value_depends_on_no_number_of_workers_and_no_table(
+    workers: int, table_mb: float, question: Question | None
+) -> None:
+    text, scores = FFO[8]
+    request = SearchRequest(text, solve=question)
+    with open_session("othello", request, workers, table_mb, notice=silent) as session:
+        report = session.search(request)
+    assert report.result.is_solved
+    assert report.result.score == DISC * max(scores.values())
+    assert report.best_move is not None
+    assert scores[report.best_move] == max(scores.values())
+
+
+def test_a_win_a_draw_and_a_loss_are_told_apart() -> None:
+    for (text, scores), sign in zip(FFO.values(), (1, 0, 1), strict=True):
+        request = SearchRequest(text, solve=Question.WDL)
+        with open_session("othello", request, 1, 1.0, notice=silent) as session:
+            report = session.search(request)
+        assert (report.result.score > 0) - (report.result.score < 0) == sign
+        if sign > 0:
+            assert report.result.score <= DISC * max(scores.values())
+
+
+def test_the_command_takes_boards_that_begin_like_an_option(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words in (["search", "othello", FFO[1][0], "--depth", "2"], ["search", "othello", "--solve", FFO[1][0]]):
+        monkeypatch.setattr("sys.argv", ["rootsplit", *words, "--workers", "1", "--table", "1", "--json"])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code
+        answer = json.loads(capsys.readouterr().out)
+        assert answer["position"] == FFO[1][0]
+    assert (answer["score_text"], answer["best_move"], answer["solved"]) == ("+18", "g8", True)
 
 
 def test_a_solved_line_is_played_to_its_end() -> None:

@@ -60,14 +60,15 @@ class Analyst:
         # A cell of its own: two tasks of one cell would lose each other's abort.
         task_id = self._searches * CELLS + self._slot
         root_search = OneCore(searcher, Job(position, depth=1, task_id=task_id, history=job.history), job.limits)
+        started_s = time.monotonic()
         seconds = [limit for limit in (job.time_s, job.deadline_s) if limit is not None]
         with stopped_after(min(seconds, default=None), partial(searcher.controls.abort, task_id)):
             is_selective = game.is_selective and searcher.flags.is_selective
             result = deepen(root_search, referee, position, job.limits, is_selective=is_selective, multipv=job.multipv)
-        return answer_of(referee, result, job)
+        return answer_of(referee, result, job, time.monotonic() - started_s)
 
 
-def answer_of(referee: Referee, result: SearchResult, job: PositionJob) -> Answer:
+def answer_of(referee: Referee, result: SearchResult, job: PositionJob, elapsed_s: float) -> Answer:
     """Return what a search of a job's position came to.
 
     Parameters
@@ -78,13 +79,15 @@ def answer_of(referee: Referee, result: SearchResult, job: PositionJob) -> Answe
         What was found.
     job
         What was asked.
+    elapsed_s
+        From before its clock was started: the search's own time may be a moment less than the deadline that ended it.
     """
     game, position = referee.game, result.position
     pv = tuple(referee.line_texts(position, result.line))
     steps = tuple(_steps(game, position, result))
     is_given_up = (
         job.deadline_s is not None
-        and result.time_s >= job.deadline_s
+        and elapsed_s >= job.deadline_s
         and (job.time_s is None or job.time_s > job.deadline_s)
         and not result.is_solved
         and result.depth != job.depth

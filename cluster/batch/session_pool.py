@@ -45,8 +45,9 @@ class _Team:
     def _answer(self, job: PositionJob) -> Answer:
         seconds = min((limit for limit in (job.time_s, job.deadline_s) if limit is not None), default=None)
         limits = Limits(job.depth, job.nodes, seconds, job.mate)
+        started_s = time.monotonic()
         report = self.session.search(SearchRequest(job.position, job.moves, limits, multipv=job.multipv))
-        return answer_of(self.session.referee, report.result, job)
+        return answer_of(self.session.referee, report.result, job, time.monotonic() - started_s)
 
 
 def session_pool(
