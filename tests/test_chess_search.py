@@ -86,7 +86,7 @@ def keeps_contract(outcome: Outcome, truth: int) -> bool:
 
 def test_without_selective_rules_the_kernel_is_minimax() -> None:
     variants = [PLAIN, PLAIN._replace(table=False, ordering=False), Flags(exact_depth=True, quiescence=False)]
-    few_moves = [position for position in random_positions(60, seed=1) if len(REFEREE.legal_moves(position)) < 9]
+    few_moves = [position for position in random_positions(40, seed=1) if len(REFEREE.legal_moves(position)) < 9]
     cases = [(position, 1 + number % 2) for number, position in enumerate(random_positions(40, seed=2))]
     cases += [(position, 3) for position in few_moves] + [(position, 4) for position in few_moves[:2]]
     near_draw = GAME.parse("8/8/8/3k4/8/8/1Q6/K7 w - - 98 120")
@@ -100,7 +100,7 @@ def test_without_selective_rules_the_kernel_is_minimax() -> None:
 
 def test_windows_keep_the_contract_with_quiescence() -> None:
     rng = random.Random(3)
-    for number, position in enumerate(random_positions(150, seed=4)):
+    for number, position in enumerate(random_positions(80, seed=4)):
         depth = rng.randint(0, 3)
         truth = run(WHOLE._replace(table=False), Job(position, depth)).score
         for flags in (WHOLE, WHOLE._replace(table=False), Flags(exact_depth=True)):

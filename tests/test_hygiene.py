@@ -146,6 +146,7 @@ def test_threads_leave_nothing_at_a_signal(number: signal.Signals, code: int | N
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_ray_leaves_nothing_at_the_normal_end_though_a_worker_was_killed(drivers: list[Driver]) -> None:
     driver = Driver([*ON_RAY[:2], "--depth", "19", *ON_RAY[4:]])
     drivers.append(driver)
@@ -166,7 +167,10 @@ def test_ray_leaves_nothing_at_the_normal_end_though_a_worker_was_killed(drivers
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("to_all", [False, True], ids=["the-driver", "its-terminal"])
+@pytest.mark.parametrize(
+    "to_all",
+    [pytest.param(False, id="the-driver", marks=pytest.mark.slow), pytest.param(True, id="its-terminal")],
+)
 def test_ray_leaves_nothing_at_ctrl_c(to_all: bool, drivers: list[Driver]) -> None:
     driver = start_on_ray(drivers)
     tables = driver.tables()
@@ -203,6 +207,7 @@ def test_after_kill_9_of_the_driver_its_processes_end_and_its_table_goes(drivers
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_after_kill_9_of_driver_and_agent_the_table_goes_by_itself(drivers: list[Driver]) -> None:
     driver = start_on_ray(drivers)
     (table,) = driver.tables()

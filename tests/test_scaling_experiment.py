@@ -320,6 +320,7 @@ def test_the_command_prints_one_object(tmp_path: Path) -> None:
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_private_ray_is_measured_beside_threads(tmp_path: Path) -> None:
     design = Design(
         "connect_four", (PositionLine(1, "33", 12),), addresses=("threads", "local"), strategies=("dynamic",),
