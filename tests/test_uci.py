@@ -81,7 +81,7 @@ def shared() -> Iterator[Gui]:
 
 @pytest.fixture
 def gui(shared: Gui) -> Gui:
-    shared.say("stop", "isready")
+    shared.say("stop", "ucinewgame", "isready")
     shared.hear("readyok")
     return shared
 
@@ -148,6 +148,15 @@ def test_a_node_limit_is_forgotten_by_the_next_search(gui: Gui) -> None:
     gui.ask("startpos", "nodes 100")
     infos, _ = gui.ask("startpos", "depth 7")
     assert infos[-1].startswith("info depth 7 ")
+
+
+def test_a_new_game_and_a_cleared_table_repeat_the_search(gui: Gui) -> None:
+    told = []
+    for command in ("ucinewgame", "setoption name Clear Hash", "isready"):
+        gui.say(command)
+        infos, _ = gui.ask("startpos", "depth 7")
+        told.append([words(line)[words(line).index("nodes") + 1] for line in infos])
+    assert told[0] == told[1] != told[2]
 
 
 def test_a_second_go_ends_the_first(gui: Gui) -> None:

@@ -110,13 +110,14 @@ class Engine:
 
     def _forget(self, _words: list[str]) -> None:
         self._stop()
-        self._close()
+        if self._session is not None:
+            self._session.executor.forget()
 
     def _set_option(self, words: list[str]) -> None:
         command = parse_setoption(words)
         self._stop()
         if command.name.lower() == CLEAR_HASH.lower():
-            self._close()
+            self._forget([])
             return
         before, self._options = self._options, changed(self._options, command)
         if (before.hash_mb, before.workers) != (self._options.hash_mb, self._options.workers):
