@@ -112,7 +112,7 @@ def test_windows_keep_the_contract_with_quiescence() -> None:
 
 
 def test_twins_are_searched_alike() -> None:
-    for position in (GAME.parse(KIWIPETE), *random_positions(10, seed=5)):
+    for position in (GAME.parse(KIWIPETE), *random_positions(5, seed=5)):
         twins = position, GAME.module.mirror(position)
         one, other = (search(GAME, twin, Limits(depth=7), table_mb=32) for twin in twins)
         assert [*map(_facts, one.iterations)] == [*map(_facts, other.iterations)]

@@ -22,11 +22,11 @@ PIECES = SplitSettings(grain_s=5e-5, master_s=0.0, prefix_s=0.0, least_depth=2, 
 """Splits wherever it can."""
 
 CASES = (
-    ("connect_four", "", 8),
+    ("connect_four", "", 7),
     ("connect_four", "445322", 7),
-    ("connect_four", "32164625", 8),
+    ("connect_four", "32164625", 7),
     ("kalah", "", 7),
-    ("kalah", "0,3,1,0,5,2,9/4,0,0,1,6,2,15 n", 8),
+    ("kalah", "0,3,1,0,5,2,9/4,0,0,1,6,2,15 n", 7),
     ("random_tree", "3:1-6:30:50", 7),
     ("random_tree", "4:8-16:30:60", 5),
     ("tic_tac_toe", "", 9),
