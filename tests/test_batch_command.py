@@ -93,9 +93,13 @@ def test_kill_9_of_the_driver_loses_and_doubles_nothing(source: Path, tmp_path: 
     assert output.read_bytes() == whole.read_bytes()
 
 
+DEPTH = 17
+"""So deep that a run of all positions takes several times as long as it takes to interrupt it."""
+
+
 def test_ctrl_c_drains_and_tells_how_to_go_on(source: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.jsonl"
-    command = asked(source, output, "--depth", "12")
+    command = asked(source, output, "--depth", str(DEPTH))
     with start(command) as driver:
         assert wait_until(lambda: output.exists() and output.stat().st_size > 0, 60)
         driver.send_signal(signal.SIGINT)
@@ -106,7 +110,7 @@ def test_ctrl_c_drains_and_tells_how_to_go_on(source: Path, tmp_path: Path) -> N
     rows = rows_of(output)
     assert [row["index"] for row in rows] == list(range(len(rows)))
     assert 0 < len(rows) < len(POSITIONS)
-    assert all(row["depth"] == 12 for row in rows)
+    assert all(row["depth"] == DEPTH for row in rows)
     again = finished([*command, "--json"])
     assert again.returncode == 0
     assert json.loads(again.stdout)["kept_rows"] == len(rows)
