@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
@@ -28,7 +28,32 @@ class _TimeLeft(ProgressColumn):
         return Text(f"{max(0.0, task.total - task.elapsed):.0f} s left")
 
 
-class SearchProgress:
+class LiveLine:
+    """A line on stderr that lives as long as its block runs, if stderr is a terminal.
+
+    Parameters
+    ----------
+    columns
+        What it shows.
+    """
+
+    def __init__(self, *columns: ProgressColumn) -> None:
+        console = Console(stderr=True)
+        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+    def __enter__(self) -> Self:
+        """Begin to show it."""
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Take it away."""
+        self._progress.stop()
+
+
+class SearchProgress(LiveLine):
     """Shows the running iteration on stderr while it runs, if that is a terminal.
 
     Parameters
@@ -40,24 +65,11 @@ class SearchProgress:
     """
 
     def __init__(self, workers: Callable[[], int], time_s: float | None) -> None:
-        console = Console(stderr=True)
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), _TimeLeft())
-        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        super().__init__(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), _TimeLeft())
         self._task = self._progress.add_task(f"{workers()} workers, depth 1", total=time_s)
         self._workers = workers
         self._nodes = 0
         self._began_s = time.monotonic()
-
-    def __enter__(self) -> SearchProgress:
-        """Begin to show."""
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Remove the live line."""
-        self._progress.stop()
 
     def on_iteration(self, iteration: Iteration) -> None:
         """Show that a depth is finished."""

@@ -4,40 +4,25 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from types import TracebackType
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, TextColumn
 
 from cluster.batch.run import RunState
-from cluster.progress import short
+from cluster.progress import LiveLine, short
 
 _SPAN_S = 30.0
 """Rates are those of so many seconds."""
 _UPDATE_S = 0.25
 
 
-class BatchProgress:
+class BatchProgress(LiveLine):
     """Shows rows done, errors, rate, time left, nodes per second and workers on stderr, if that is a terminal."""
 
     def __init__(self) -> None:
-        console = Console(stderr=True)
-        columns = (BarColumn(20), TextColumn("{task.description}"))
-        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        super().__init__(BarColumn(20), TextColumn("{task.description}"))
         self._task = self._progress.add_task("starting", total=None)
         self._points: deque[tuple[float, int, int]] = deque()
         self._next_s = 0.0
-
-    def __enter__(self) -> BatchProgress:
-        """Begin to show."""
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Remove the live line."""
-        self._progress.stop()
 
     def update(self, state: RunState) -> None:
         """Show how the run stands."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from types import TracebackType
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from cluster.match.tournament import Standing
+from cluster.progress import LiveLine
 
 
-class MatchProgress:
+class MatchProgress(LiveLine):
     """Shows how a match stands.
 
     Parameters
@@ -21,27 +18,8 @@ class MatchProgress:
     """
 
     def __init__(self, games: int) -> None:
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
-            disable=not sys.stderr.isatty(),
-        )
+        super().__init__(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         self._task = self._progress.add_task("match", total=games)
-
-    def __enter__(self) -> MatchProgress:
-        """Begin to show it."""
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Take the line away."""
-        self._progress.stop()
 
     def on_game(self, standing: Standing) -> None:
         """Take in a finished game."""

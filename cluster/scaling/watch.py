@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from types import TracebackType
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
-    Progress,
     ProgressColumn,
     SpinnerColumn,
     Task,
@@ -19,6 +16,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from cluster.progress import LiveLine
 from cluster.scaling.plan import SIMULATED, Configuration, PlannedRun, Problem
 from cluster.scaling.records import RunRecord
 
@@ -71,31 +69,18 @@ class _TimeLeft(ProgressColumn):
         return Text(f"about {text} left")
 
 
-class ExperimentProgress:
+class ExperimentProgress(LiveLine):
     """Shows how an experiment gets on, on stderr while it runs, if that is a terminal."""
 
     def __init__(self) -> None:
-        console = Console(stderr=True)
-        columns = (
+        super().__init__(
             SpinnerColumn(), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), _TimeLeft(),
             TextColumn("{task.description}"),
         )  # fmt: skip
-        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self._task = self._progress.add_task("starting", total=None, left_s=None)
         self._forecast = Forecast()
         self._waiting: dict[tuple[object, ...], PlannedRun] = {}
         self._started_s = 0.0
-
-    def __enter__(self) -> ExperimentProgress:
-        """Begin to show."""
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Remove the live line."""
-        self._progress.stop()
 
     def begin(self, runs: Sequence[PlannedRun], done: Sequence[RunRecord]) -> None:
         """Learn what is to be run, and what has been."""
