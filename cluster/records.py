@@ -16,12 +16,21 @@ from search.statistics import Statistics
 from tt_store.errors import RootsplitError
 from tt_store.layout import MOVE_MASK, NO_MOVE
 
-_MAX_RECORDS = 4096
-_MAX_BYTES = 8 << 20
-
 
 class RecordError(RootsplitError):
     """A message that is no record of ours, or a damaged one."""
+
+
+class WireLimits(NamedTuple):
+    """How large a message may be before it is taken for damaged."""
+
+    size_bytes: int
+    records: int
+    """Of the message, and items of any list in it."""
+    text_length: int = 0
+
+
+_LIMITS = WireLimits(8 << 20, 4096)
 
 
 class Task(NamedTuple):
@@ -95,7 +104,7 @@ def unpack_tasks(message: bytes) -> list[Task]:
     RecordError
         If it is damaged, or a field is out of range.
     """
-    return [_checked_task(row) for row in _rows(message, len(Task._fields))]
+    return [_checked_task(row) for row in rows_of(message, len(Task._fields), _LIMITS)]
 
 
 def pack_results(results: Iterable[TaskResult]) -> bytes:
@@ -111,23 +120,41 @@ def unpack_results(message: bytes) -> list[TaskResult]:
     RecordError
         If it is damaged, or a field is out of range.
     """
-    return [_checked_result(row) for row in _rows(message, len(TaskResult._fields))]
+    return [_checked_result(row) for row in rows_of(message, len(TaskResult._fields), _LIMITS)]
 
 
-def _rows(message: bytes, width: int) -> list[list[Any]]:
-    if len(message) > _MAX_BYTES:
-        raise RecordError(f"a message between workers has {len(message)} bytes, more than {_MAX_BYTES}")
+def unpacked(message: bytes, limits: WireLimits) -> Any:
+    """Return what a message holds, unchecked but for its size.
+
+    Raises
+    ------
+    RecordError
+        If it is damaged, or larger than it may be.
+    """
+    if len(message) > limits.size_bytes:
+        raise RecordError(f"a message between workers has {len(message)} bytes, more than {limits.size_bytes}")
     try:
-        rows = msgpack.unpackb(
+        return msgpack.unpackb(
             message,
-            max_array_len=_MAX_RECORDS,
+            max_array_len=limits.records,
             max_map_len=0,
-            max_str_len=0,
+            max_str_len=limits.text_length,
             max_bin_len=0,
             max_ext_len=0,
         )
     except (ValueError, msgpack.UnpackException, struct.error) as error:
         raise RecordError(f"a message between workers is damaged: {error}") from None
+
+
+def rows_of(message: bytes, width: int, limits: WireLimits) -> list[list[Any]]:
+    """Return the records of a message as lists of so many fields, whose values are unchecked.
+
+    Raises
+    ------
+    RecordError
+        As `unpacked` does, or if it holds anything else.
+    """
+    rows = unpacked(message, limits)
     if not isinstance(rows, list) or not all(isinstance(row, list) and len(row) == width for row in rows):
         raise RecordError(f"a message between workers does not hold records of {width} fields")
     return rows

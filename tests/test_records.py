@@ -254,7 +254,7 @@ def test_too_many_records_are_refused() -> None:
 
 def test_a_huge_message_is_refused_unread() -> None:
     with pytest.raises(RecordError, match="bytes, more than"):
-        unpack_tasks(bytes(records._MAX_BYTES + 1))
+        unpack_tasks(bytes(records._LIMITS.size_bytes + 1))
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,10 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from cluster.records import RecordError
+from cluster.records import RecordError, WireLimits, rows_of, unpacked
 from search.limits import Limits
 
-_MAX_BYTES = 64 << 20
-_MAX_RECORDS = 8192
-_MAX_TEXT = 4096
+_LIMITS = WireLimits(64 << 20, 8192, 4096)
 
 
 class Status(StrEnum):
@@ -117,7 +115,7 @@ def unpack_jobs(message: bytes) -> list[PositionJob]:
     RecordError
         If it is damaged, or a field has a wrong type.
     """
-    return [_checked_job(row) for row in _rows(message, len(PositionJob._fields))]
+    return [_checked_job(row) for row in rows_of(message, len(PositionJob._fields), _LIMITS)]
 
 
 def pack_answers(answers: Iterable[Answer]) -> bytes:
@@ -133,7 +131,7 @@ def unpack_answers(message: bytes) -> list[Answer]:
     RecordError
         If it is damaged, or a field has a wrong type.
     """
-    return [_checked_answer(row) for row in _rows(message, len(Answer._fields))]
+    return [_checked_answer(row) for row in rows_of(message, len(Answer._fields), _LIMITS)]
 
 
 def pack_answer(answer: Answer) -> bytes:
@@ -149,28 +147,10 @@ def unpack_answer(message: bytes) -> Answer:
     RecordError
         As `unpack_answers`.
     """
-    row = _unpacked(message)
+    row = unpacked(message, _LIMITS)
     if not isinstance(row, list) or len(row) != len(Answer._fields):
         raise RecordError("a message between workers does not hold an answer")
     return _checked_answer(row)
-
-
-def _unpacked(message: bytes) -> Any:
-    if len(message) > _MAX_BYTES:
-        raise RecordError(f"a message between workers has {len(message)} bytes, more than {_MAX_BYTES}")
-    try:
-        return msgpack.unpackb(
-            message, max_array_len=_MAX_RECORDS, max_map_len=0, max_str_len=_MAX_TEXT, max_bin_len=0, max_ext_len=0
-        )
-    except (ValueError, msgpack.UnpackException) as error:
-        raise RecordError(f"a message between workers is damaged: {error}") from None
-
-
-def _rows(message: bytes, width: int) -> list[list[Any]]:
-    rows = _unpacked(message)
-    if not isinstance(rows, list) or not all(isinstance(row, list) and len(row) == width for row in rows):
-        raise RecordError(f"a message between workers does not hold records of {width} fields")
-    return rows
 
 
 def _checked_job(row: Sequence[Any]) -> PositionJob:
