@@ -200,7 +200,7 @@ def test_a_moot_task_ends_at_once_and_another_runs_on(started: Started) -> None:
 
 def test_a_task_is_narrowed_while_it_runs(started: Started) -> None:
     executor = started.executor("connect_four", LOCAL)
-    executor.submit(0, [connect_four_task(111, "", 18)])
+    executor.submit(0, [connect_four_task(111, "", 24)])
     time.sleep(0.3)
     executor.set_bound(111, -20_000)
     (result,) = results_of(executor, 1)
