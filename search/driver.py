@@ -11,6 +11,7 @@ import numpy as np
 
 from search import workspace as at
 from search.aspiration import FULL_WINDOW, Aspiration, Window
+from search.chance_rules import chance_rules_of
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
 from search.limits import Limits, stopped_after
@@ -24,6 +25,8 @@ from tt_store.layout import BOUND_EXACT
 from tt_store.segment import Segment
 
 DEFAULT_TABLE_MB = 64.0
+_CHANCE_WIDTHS = 64
+"""Expected values move from iteration to iteration by about this share of their range."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,9 @@ def deepen(
     legal = referee.legal_moves(position)
     first_moves = [move for move in legal if not root_moves or move in root_moves]
     left_out = tuple(move for move in legal if move not in first_moves)
-    lines = _Lines([Aspiration() for _ in first_moves[:multipv]], left_out)
+    certain = chance_rules_of(referee.game).value_bound
+    half_width = max(Aspiration.half_width, certain // _CHANCE_WIDTHS)
+    lines = _Lines([Aspiration(half_width) for _ in first_moves[:multipv]], left_out)
     iterations: list[Iteration] = []
     total = Statistics()
     for item in before:
@@ -184,7 +189,7 @@ def deepen(
         if not results:
             break
         earlier = [line.score for line in lines.unsolved] if is_selective else None
-        ranked = lines.take(_judged(results, earlier, depth, plies_left))
+        ranked = lines.take(_judged(results, earlier, depth, plies_left, certain))
         iterations.append(Iteration(depth, ranked, spent, clock() - started, researches))
         on_iteration(iterations[-1])
     return _conclude(position, first_moves[0], facts, iterations, total, clock() - started)
@@ -218,7 +223,9 @@ class _Lines:
         self.take(fresh)
 
 
-def _judged(results: list[RootResult], earlier: list[int] | None, depth: int, plies_left: int | None) -> list[RootLine]:
+def _judged(
+    results: list[RootResult], earlier: list[int] | None, depth: int, plies_left: int | None, certain: int
+) -> list[RootLine]:
     """Return the lines of an iteration, the best first, and whether their scores stay.
 
     Parameters
@@ -229,6 +236,8 @@ def _judged(results: list[RootResult], earlier: list[int] | None, depth: int, pl
         Scores of the lines that were not solved one iteration before; None if a mate needs no confirmation by them.
     depth, plies_left
         Of the iteration, and to the end of the longest game.
+    certain
+        The score of a game of chance that is surely won, or lost: as good as a mate. 0 for other games.
     """
     lines = []
     for rank, result in enumerate(sorted(results, key=lambda result: -result.score)):
@@ -236,7 +245,9 @@ def _judged(results: list[RootResult], earlier: list[int] | None, depth: int, pl
         # A mate within the horizon is proved, and no shorter one was found before.
         is_mate = distance is not None and abs(distance) <= depth
         is_confirmed = earlier is None or earlier[rank : rank + 1] == [result.score]
-        lines.append(RootLine(result.score, result.line, depth == plies_left or (is_mate and is_confirmed)))
+        is_certain = 0 < certain == abs(result.score)
+        is_solved = depth == plies_left or is_certain or (is_mate and is_confirmed)
+        lines.append(RootLine(result.score, result.line, is_solved))
     return lines
 
 
