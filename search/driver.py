@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from search import workspace as at
+from search.algorithms import flags_for
 from search.aspiration import FULL_WINDOW, Aspiration, Window
 from search.chance_rules import chance_rules_of
 from search.controls import CONTROL_WORDS, Controls
@@ -322,7 +323,7 @@ def search(
     position: Any,
     limits: Limits,
     *,
-    flags: Flags = Flags(),
+    flags: Flags | None = None,
     table_mb: float = DEFAULT_TABLE_MB,
     contempt: int = 0,
     on_iteration: Callable[[Iteration], None] = lambda _iteration: None,
@@ -339,7 +340,7 @@ def search(
     limits
         At least one should be set: without, it searches until the position is solved.
     flags
-        The variant of the kernel.
+        The variant of the kernel; None for the best one of the algorithm that suits the game.
     table_mb
         Size of the table in MB (2^20 bytes).
     contempt
@@ -349,6 +350,7 @@ def search(
     multipv, root_moves
         As for `deepen`.
     """
+    flags = flags_for(game) if flags is None else flags
     control_words = np.zeros(CONTROL_WORDS, np.int64)
     controls = Controls(control_words.ctypes.data)
     with Segment.private(table_mb) as segment:

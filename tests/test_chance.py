@@ -50,9 +50,8 @@ VARIANTS = {
     "plain": PLAIN,
     "star1": STAR1,
     "star2": STAR2,
-    "plain-table": variant(Pruning.NONE, Star.NONE, table=True),
-    "pvs-star1-table": variant(Pruning.PVS, Star.STAR1, table=True),
-    "pvs-star2-table": variant(Pruning.PVS, Star.STAR2, table=True),
+    "star1-table": variant(Pruning.PVS, Star.STAR1, table=True),
+    "star2-table": variant(Pruning.PVS, Star.STAR2, table=True),
 }
 
 
@@ -172,11 +171,12 @@ def test_the_mean_is_monotone_odd_and_the_bounds_of_totals_are_tight(bench: Benc
 def test_star2_visits_no_more_than_star1_and_both_far_fewer_than_plain(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Where estimates foretell values, as in a game; the probes of a tree of pure noise would find as much noise."""
     rows = []
     for depth, outcomes in ((2, 6), (3, 4), (4, 3)):
         rng, counts = random.Random(depth), []
         for _ in range(40):
-            recipe = ChanceTree(depth, branching=8, outcomes=outcomes, reach=15_000, early_leaf=0.0)
+            recipe = ChanceTree(depth, 8, outcomes, reach=20_000, early_leaf=0.0, drift=3_000)
             root = recipe.grow(rng)
             position = plant(bench.game, root)
             nodes = [bench.searchers[name].run(Job(position, depth)).statistics.nodes for name in ("star1", "star2")]
@@ -186,8 +186,8 @@ def test_star2_visits_no_more_than_star1_and_both_far_fewer_than_plain(
         print("\n  depth  outcomes      plain      Star1      Star2   (mean nodes of 40 random trees)")
         for depth, outcomes, plain, star1, star2 in rows:
             print(f"  {depth:5}  {outcomes:8}  {plain:9.0f}  {star1:9.0f}  {star2:9.0f}")
-    for _, _, plain, star1, star2 in rows:
-        assert star2 <= star1 < 0.6 * plain
+    for (_, _, plain, star1, star2), most in zip(rows, (0.75, 0.5, 0.3), strict=True):
+        assert star2 <= star1 < most * plain
 
 
 def test_plain_visits_every_node(bench: Bench) -> None:

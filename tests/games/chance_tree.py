@@ -139,9 +139,10 @@ def move_text(position: Position, move: int) -> str:
 
 def parse_move(position: Position, text: str) -> int:
     """Return the child that a number names."""
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_MOVES:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 2) or not 1 <= int(text) <= MAX_MOVES:
         raise RulesError(f"{text!r} is no move: a child is a number from 1 to {MAX_MOVES}")
     return int(text)
 
 
-START = f"{plant([(0, 1, 1, 0, 0), (0, 0, 0, 0, 0)])}:0"
+START = f"{plant([(0, 1, 2, 0, 0), (2, 3, 2, 3, 0), (1, 0, 0, 1, 0), (5, 0, 0, 1, 35), (-5, 0, 0, 1, 1)])}:0"
+"""A decision with two moves, of which the first leaves it to chance."""
