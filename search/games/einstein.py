@@ -202,8 +202,8 @@ def key(position: Position) -> Word:
 
 @inlined
 def _promise(cell: int) -> Integer:
-    """Return what a stone is worth by its distance from the goal, 0 if it is gone."""
-    nearest = min(cell // SIZE, cell % SIZE)
+    """Return what a stone is worth by its distance from the goal, 0 if it is gone; in it, as if one step before."""
+    nearest = min(cell // SIZE, cell % SIZE, SIZE - 2)
     return 1 << (_FARTHEST - (SIZE - 1) + nearest) if cell != GONE else 0
 
 
