@@ -11,9 +11,11 @@ from cluster.session import SearchRequest, Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.strategies import DYNAMIC, SINGLE
 from search.driver import Iteration, search
+from search.flags import Flags
 from search.limits import Limits
 from search.referee import print_notice
 from search.rules import Game
+from search.solving import solving_flags
 
 _MEASURE_S = 1.0
 
@@ -79,9 +81,10 @@ def simulate(
     on_iteration, notice
         As for `Session.search`.
     """
+    flags = Flags() if request.solve is None else solving_flags(game, Flags())
 
     def run(number: int, strategy: str, tell: Callable[[Iteration], None]) -> SearchReport:
-        executor = SimulatedExecutor(game, number, table_mb, model=model, notice=notice)
+        executor = SimulatedExecutor(game, number, table_mb, model=model, flags=flags, notice=notice)
         with Session(game, executor, table_mb, notice) as session:
             return session.search(replace(request, strategy=strategy), tell)
 
