@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from search.chance_rules import chance_rules_of
 from search.driver import Iteration, SearchResult
+from search.flags import Algorithm
 from search.rules import Game
 from search.scores import mate_distance
 from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
@@ -70,13 +72,16 @@ class SearchReport:
     machines: int
     table_mb: float
     strategy: str
+    algorithm: Algorithm
+    is_chance: bool
+    """Whether chance moves first: the position has a value then, and no best move."""
     overheads: Overheads
 
     @property
     def best_move(self) -> str | None:
-        """The best move in its users' notation; None if the game is over."""
+        """The best move in its users' notation; None if the game is over, or chance moves."""
         move = self.result.best_move
-        return None if move is None else self.game.move_text(self.result.position, move)
+        return None if move is None or self.is_chance else self.game.move_text(self.result.position, move)
 
     @property
     def lines(self) -> tuple[RankedLine, ...]:
@@ -129,6 +134,8 @@ class SearchReport:
             "machines": self.machines,
             "table_mb": self.table_mb,
             "strategy": self.strategy,
+            "algorithm": self.algorithm.label,
+            "expected_value": chance_rules_of(self.game).expected_value(result.score),
             "first_move_fail_high_rate": statistics.first_move_fail_high_rate,
             "iterations": [
                 _iteration_json(item, lines)

@@ -20,10 +20,11 @@ from cluster.position_rules import PositionRules, words_of
 from cluster.report import RankedLine, SearchReport
 from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
-from cluster.strategies import DYNAMIC, SINGLE, STRATEGIES
+from cluster.strategies import SINGLE, STRATEGIES, strategies_of
+from search.algorithms import PROVES_MATES, chosen, flags_for
 from search.controls import MAX_WORKERS
 from search.driver import DEFAULT_TABLE_MB, Iteration, deepen
-from search.flags import FULL_WIDTH, Flags
+from search.flags import FULL_WIDTH, Algorithm, Flags
 from search.game_record import GameRecord
 from search.limits import MAX_FIRST_MOVES, Limits, stopped_after
 from search.referee import Referee, print_notice
@@ -55,6 +56,8 @@ class SearchRequest:
     """The first moves that are searched, each once however often it is named; empty for all."""
     solve: Question | None = None
     """What is to be proved, at one go; None for iterative deepening."""
+    algorithm: str | None = None
+    """A name of `search.algorithms`; None for the one that suits the game, or that a session runs already."""
 
 
 def open_session(
@@ -83,16 +86,16 @@ def open_session(
     address
         None for threads of this process; else as for `cluster.ray_executor.RayExecutor`.
     flags, notice
-        As for `search.searcher.Searcher`. If the request asks for a mate, a selective search becomes one of full width;
-        if it asks for a solution, the table is used as the game says.
+        As for `search.searcher.Searcher`; the algorithm is the request's. If it asks for a mate, a selective search
+        becomes one of full width; if it asks for a solution, the table is used as the game says.
     options
         Of workers on Ray.
 
     Raises
     ------
     RootsplitError
-        If the game, the position, the strategy, the number of lines, the first moves, the table's size, the number of
-        workers or the address are wrong.
+        If the game, the algorithm, the position, the strategy, the number of lines, the first moves, the table's size,
+        the number of workers or the address are wrong.
     """
     if address is None and options.table_directory is not None:
         raise OptionsError("threads keep the table in their own memory: --table-dir is for workers on Ray (--address)")
@@ -101,6 +104,7 @@ def open_session(
         flags = FULL_WIDTH
     if request.solve is not None:
         flags = solving_flags(game, flags)
+    flags = flags_for(game, request.algorithm, flags)
     if address is None:
         size_mb = fitting_mb() if table_mb is None else table_mb
         threads = ThreadExecutor(game, workers or cores(), size_mb, flags=flags, notice=notice)
@@ -128,6 +132,34 @@ def _check_options(request: SearchRequest) -> None:
         )
 
 
+def _strategy(request: SearchRequest, algorithm: Algorithm, workers: int, is_chance: bool) -> str:
+    """Return the strategy of a request for some workers.
+
+    Raises
+    ------
+    RulesError
+        If it cannot split such a search.
+    """
+    if is_chance and (request.strategy or SINGLE) != SINGLE:
+        raise RulesError(
+            "chance moves first in this position, so there are no first moves to split: leave --strategy out"
+        )
+    if is_chance:
+        return SINGLE
+    possible = strategies_of(algorithm)
+    if request.strategy not in (None, SINGLE, *possible):
+        raise RulesError(f"{algorithm.label} is split at the root alone: the strategy is root or single, not dynamic")
+    return request.strategy or (SINGLE if workers == 1 else possible[0])
+
+
+def _check_question(request: SearchRequest, algorithm: Algorithm, is_chance: bool) -> None:
+    """Refuse what an algorithm does not answer."""
+    if algorithm not in PROVES_MATES and (request.limits.mate is not None or request.solve is not None):
+        raise RulesError(f"{algorithm.label} proves no mates and no solutions: give it a depth, nodes or a time")
+    if is_chance and (request.multipv > 1 or request.root_moves):
+        raise RulesError("chance moves first in this position: it has one value, and no first moves to choose from")
+
+
 def _first_moves(referee: Referee, position: Any, texts: tuple[str, ...]) -> tuple[int, ...]:
     """Return the first moves that are given as text, each once."""
     legal = referee.legal_moves(position)
@@ -149,6 +181,7 @@ def checked_game(
         As `open_session` does.
     """
     game = load_game(game_name)
+    algorithm = chosen(game, request.algorithm)
     if workers is not None and not 1 <= workers <= MAX_WORKERS:
         raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")
     _check_options(request)
@@ -156,6 +189,9 @@ def checked_game(
         Segment.private(table_mb).close()
     referee = Referee(game, notice)
     position = referee.play_texts(game.parse(request.position), request.moves)
+    is_chance = bool(referee.facts(position).is_chance)
+    _strategy(request, algorithm, workers or cores(), is_chance)
+    _check_question(request, algorithm, is_chance)
     if request.solve is not None:
         plies_to_solve(game, position)
     if not referee.legal_moves(position):
@@ -245,8 +281,12 @@ class Session:
         root = self._root(request)
         position = self.game.position(root.position)
         first_moves = _first_moves(self.referee, position, request.root_moves)
-        workers = self.executor.workers()
-        strategy = request.strategy or (DYNAMIC if len(workers) > 1 else SINGLE)
+        workers, algorithm = self.executor.workers(), self.executor.flags.algorithm
+        if request.algorithm not in (None, algorithm.label):
+            raise RulesError(f"this session runs {algorithm.label}: {request.algorithm} needs one of its own")
+        is_chance = bool(self.referee.facts(position).is_chance)
+        _check_question(request, algorithm, is_chance)
+        strategy = _strategy(request, algorithm, len(workers), is_chance)
         checkpointer = None if checkpoint is None else self._checkpointer(checkpoint, request, root, first_moves)
         before = None if checkpointer is None else checkpointer.resume()
         finished = [] if before is None else self._checked(before, position)
@@ -304,6 +344,8 @@ class Session:
             machines=len({info.machine for info in workers}),
             table_mb=self._table_mb,
             strategy=strategy,
+            algorithm=algorithm,
+            is_chance=is_chance,
             overheads=root_search.overheads(result.time_s, max(1, len(workers))),
         )
 

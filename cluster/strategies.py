@@ -8,6 +8,8 @@ from cluster.dynamic_splitter import DynamicSplitter
 from cluster.root_splitter import RootSplitter, SingleSplitter
 from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
+from search.algorithms import SPLIT_ANYWHERE
+from search.flags import Algorithm
 
 DYNAMIC, ROOT, SINGLE = "dynamic", "root", "single"
 
@@ -19,3 +21,8 @@ STRATEGIES: dict[str, Strategy] = {
     SINGLE: lambda root, task_ids, _settings: SingleSplitter(root, task_ids),
 }
 """`dynamic` splits wherever work is wanted, `root` at the root only, `single` not at all."""
+
+
+def strategies_of(algorithm: Algorithm) -> tuple[str, ...]:
+    """Return the strategies that split a search of an algorithm, the best first."""
+    return (DYNAMIC, ROOT) if algorithm in SPLIT_ANYWHERE else (ROOT,)

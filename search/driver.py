@@ -17,7 +17,8 @@ from search.limits import Limits, stopped_after
 from search.referee import Facts, Referee, print_notice
 from search.rules import Game
 from search.scores import mate_distance
-from search.searcher import Job, Searcher
+from search.searcher import Job
+from search.searchers import AnySearcher, open_searcher
 from search.statistics import Statistics
 from tt_store.layout import BOUND_EXACT
 from tt_store.segment import Segment
@@ -340,7 +341,7 @@ def search(
     control_words = np.zeros(CONTROL_WORDS, np.int64)
     controls = Controls(control_words.ctypes.data)
     with Segment.private(table_mb) as segment:
-        searcher = Searcher(game, segment, controls, flags=flags, notice=notice)
+        searcher = open_searcher(game, segment, controls, flags=flags, notice=notice)
         root_search = OneCore(searcher, Job(position, depth=1, contempt=contempt), limits)
         with stopped_after(limits.time_s, lambda: controls.stop(Job(None, 0).epoch)):
             is_selective = game.is_selective and flags.is_selective
@@ -363,7 +364,7 @@ class OneCore:
         Nodes are kept here.
     """
 
-    def __init__(self, searcher: Searcher, job: Job, limits: Limits) -> None:
+    def __init__(self, searcher: AnySearcher, job: Job, limits: Limits) -> None:
         self._searcher, self._job = searcher, job
         self._nodes_left = limits.node_limit
 

@@ -35,6 +35,7 @@ def analyse(
     is_deterministic: bool = False,
     deadline_s: float | None = None,
     solve: Question | None = None,
+    algorithm: str | None = None,
     is_ordered: bool = True,
     reading: ReadOptions = ReadOptions(),
     notice: Callable[[str], None] = print_notice,
@@ -60,7 +61,7 @@ def analyse(
         How many of the workers search each position together.
     table_mb
         Size in MB of each machine's table; of each worker's, if it is fresh.
-    is_fresh, is_deterministic, deadline_s, solve
+    is_fresh, is_deterministic, deadline_s, solve, algorithm
         As for `RunSettings`.
     is_ordered
         Whether rows come in the order of the inputs, or as soon as they are there.
@@ -81,7 +82,7 @@ def analyse(
         left.
     """
     rules = load_game(game)
-    settings = RunSettings(limits, multipv, table_mb, is_fresh, is_deterministic, split, deadline_s, solve)
+    settings = RunSettings(limits, multipv, table_mb, is_fresh, is_deterministic, split, deadline_s, solve, algorithm)
     referee = Referee(rules, notice)
     with Journal.temporary() as journal, closing(open_pool(rules, settings, workers, address, notice)) as pool:
         planner = Planner(rules, referee, settings)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cluster.batch.rows import Overrides
-from search.flags import FULL_WIDTH, Flags
+from search.algorithms import PROVES_MATES, flags_for
+from search.flags import FULL_WIDTH, Algorithm, Flags
 from search.limits import MAX_FIRST_MOVES, Limits
 from search.rules import Game
 from search.solving import Question, plies_to_solve, solving_flags
@@ -49,6 +50,8 @@ class RunSettings:
     """After so many seconds a position is given up, and a worker that does not let it go is replaced."""
     solve: Question | None = None
     """What is proved of each position; None for a search to its limits. Else a row's own depth and mate are void."""
+    algorithm: str | None = None
+    """A name of `search.algorithms`; None for the one that suits the game."""
 
     def __post_init__(self) -> None:
         limits = self.limits
@@ -80,12 +83,22 @@ class RunSettings:
         Raises
         ------
         RulesError
-            If a game is to be solved that does not say how long it lasts.
+            If the algorithm is not sound for the game, or the game is to be solved and does not say how long it lasts.
+        SettingsError
+            If the algorithm proves nothing, and a mate or a solution is asked for.
         """
+        is_for_mate, flags = self.limits.mate is not None, Flags()
         if self.solve is not None:
             plies_to_solve(game, game.parse(game.start_text))
-            return solving_flags(game, Flags())
-        return FULL_WIDTH if self.limits.mate is not None and game.is_selective else Flags()
+            flags = solving_flags(game, flags)
+        elif is_for_mate and game.is_selective:
+            flags = FULL_WIDTH
+        flags = flags_for(game, self.algorithm, flags)
+        if (is_for_mate or self.solve is not None) and flags.algorithm not in PROVES_MATES:
+            raise SettingsError(
+                f"{flags.algorithm.label} proves no mates and no solutions: give a depth, nodes or a time"
+            )
+        return flags
 
     def limits_of(self, overrides: Overrides) -> Limits:
         """Return the limits of a row: what it says goes before what the run says.
@@ -111,8 +124,10 @@ class RunSettings:
 
     def as_json(self, game: Game) -> dict[str, Any]:
         """Return what decides the answers, apart from a row's own limits."""
-        limits = self.limits
-        return {
+        limits, algorithm = self.limits, self.flags(game).algorithm
+        # Rows of before there was a choice stay what they are.
+        named = {} if algorithm == Algorithm.ALPHA_BETA else {"algorithm": algorithm.label}
+        return named | {
             "version": VERSION,
             "game": game.label if not game.name.endswith(".py") else f"{game.label}, SHA-256 {_file_digest(game.name)}",
             "depth": limits.depth,
