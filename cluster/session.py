@@ -142,9 +142,7 @@ def _strategy(request: SearchRequest, algorithm: Algorithm, workers: int, is_cha
         If it cannot split such a search.
     """
     if is_chance and (request.strategy or SINGLE) != SINGLE:
-        raise RulesError(
-            "chance moves first in this position, so there are no first moves to split: leave --strategy out"
-        )
+        raise RulesError("chance moves first in this position, which leaves nothing to split: its strategy is single")
     if is_chance:
         return SINGLE
     possible = strategies_of(algorithm)
@@ -349,7 +347,6 @@ class Session:
             table_mb=self._table_mb,
             strategy=strategy,
             algorithm=algorithm,
-            is_chance=is_chance,
             overheads=root_search.overheads(result.time_s, max(1, len(workers))),
         )
 

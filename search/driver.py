@@ -98,7 +98,7 @@ class SearchResult:
     is_solved: bool
     """Whether the score is the value of the game, however deep one looks."""
     best_move: int | None
-    """None if the game is over; any legal move if not even the first iteration was finished."""
+    """None if the game is over, or chance moves; any legal move if not even the first iteration was finished."""
     score: int
     """Of the last finished iteration; the outcome of a finished game; else the static estimate."""
     line: tuple[int, ...]
@@ -169,7 +169,9 @@ def deepen(
     left_out = tuple(move for move in legal if move not in first_moves)
     certain = chance_rules_of(referee.game).value_bound
     half_width = max(Aspiration.half_width, certain // _CHANCE_WIDTHS)
-    lines = _Lines([Aspiration(half_width) for _ in first_moves[:multipv]], left_out)
+    # Where chance moves first there is one value, and no move of a better one to leave out.
+    wanted = 1 if facts.is_chance else multipv
+    lines = _Lines([Aspiration(half_width) for _ in first_moves[:wanted]], left_out)
     iterations: list[Iteration] = []
     total = Statistics()
     for item in before:
@@ -311,11 +313,11 @@ def _conclude(
 ) -> SearchResult:
     if not iterations:
         score = facts.outcome if facts.is_over else facts.evaluation
-        return SearchResult(position, (), total, time_s, False, any_move, score, (any_move,))
+        move, line = (None, ()) if facts.is_chance else (any_move, (any_move,))
+        return SearchResult(position, (), total, time_s, False, move, score, line)
     best = iterations[-1].lines[0]
-    return SearchResult(
-        position, tuple(iterations), total, time_s, best.is_solved, best.moves[0], best.score, best.moves
-    )
+    move = None if facts.is_chance else best.moves[0]
+    return SearchResult(position, tuple(iterations), total, time_s, best.is_solved, move, best.score, best.moves)
 
 
 def search(

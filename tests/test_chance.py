@@ -33,7 +33,7 @@ from search.searcher import Job, Outcome, Searcher
 from tt_store.layout import BUCKET_BYTES, BYTES_PER_MB
 from tt_store.segment import Segment
 
-CHANCE_TREE = str(Path(__file__).parent / "games" / "chance_tree.py")
+CHANCE_TREE = str(Path(__file__).parent / "chance_tree.py")
 TREES = 2_000
 TINY_TABLE_MB = 1.0 * BUCKET_BYTES / BYTES_PER_MB
 """One bucket: four entries."""
