@@ -13,7 +13,7 @@ from search import workspace as at
 from search.aspiration import FULL_WINDOW, Aspiration, Window
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
-from search.limits import Limits, stopped_after
+from search.limits import MAX_DEPTH, Limits, stopped_after
 from search.referee import Facts, Referee, print_notice
 from search.rules import Game
 from search.scores import mate_distance
@@ -35,6 +35,8 @@ class RootResult:
     """Best line; may be empty if the score is at or below alpha."""
     statistics: Statistics
     is_finished: bool
+    values: tuple[int, ...] = ()
+    """What the root is worth to each of several players, as far as the search tells."""
 
 
 class RootSearch(Protocol):
@@ -54,6 +56,8 @@ class RootLine:
     """Principal variation, not empty."""
     is_solved: bool
     """Whether the score stays, however deep one looks."""
+    values: tuple[int, ...] = ()
+    """What the line is worth to each of several players, as far as the search tells."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,7 @@ def deepen(
     multipv: int = 1,
     root_moves: tuple[int, ...] = (),
     before: Sequence[Iteration] = (),
+    has_windows: bool = True,
 ) -> SearchResult:
     """Search deeper and deeper until a limit is reached or all lines are solved.
 
@@ -152,6 +157,8 @@ def deepen(
         The legal first moves that are searched; empty for all.
     before
         Iterations that an earlier run has finished, from depth 1 on: this one goes on behind them.
+    has_windows
+        Whether the search is quicker with narrow windows; without, each one is open.
     """
     started = clock()
     facts = referee.facts(position)
@@ -162,7 +169,8 @@ def deepen(
     legal = referee.legal_moves(position)
     first_moves = [move for move in legal if not root_moves or move in root_moves]
     left_out = tuple(move for move in legal if move not in first_moves)
-    lines = _Lines([Aspiration() for _ in first_moves[:multipv]], left_out)
+    first_narrow = Aspiration.first_depth if has_windows else MAX_DEPTH + 1
+    lines = _Lines([Aspiration(first_depth=first_narrow) for _ in first_moves[:multipv]], left_out)
     iterations: list[Iteration] = []
     total = Statistics()
     for item in before:
@@ -235,7 +243,8 @@ def _judged(results: list[RootResult], earlier: list[int] | None, depth: int, pl
         # A mate within the horizon is proved, and no shorter one was found before.
         is_mate = distance is not None and abs(distance) <= depth
         is_confirmed = earlier is None or earlier[rank : rank + 1] == [result.score]
-        lines.append(RootLine(result.score, result.line, depth == plies_left or (is_mate and is_confirmed)))
+        is_solved = depth == plies_left or (is_mate and is_confirmed)
+        lines.append(RootLine(result.score, result.line, is_solved, result.values))
     return lines
 
 
@@ -373,4 +382,5 @@ class OneCore:
         job = self._job._replace(depth=depth, alpha=alpha, beta=beta, node_limit=self._nodes_left, left_out=left_out)
         outcome = self._searcher.run(job)
         self._nodes_left = max(0, self._nodes_left - outcome.statistics.nodes)
-        return RootResult(outcome.score, outcome.line, outcome.statistics, outcome.status == at.RUNNING)
+        is_finished = outcome.status == at.RUNNING
+        return RootResult(outcome.score, outcome.line, outcome.statistics, is_finished, outcome.values)

@@ -64,6 +64,8 @@ class Outcome(NamedTuple):
     statistics: Statistics
     best_move: int
     """First move of the line, else what the table holds for the position; `NO_MOVE` if nothing is known."""
+    values: tuple[int, ...] = ()
+    """What the position is worth to each player, where a score cannot say it: see `search.multiplayer_searcher`."""
 
     @property
     def is_finished(self) -> bool:
@@ -99,6 +101,8 @@ class Searcher:
         Of a simulated worker (`Flags.stepped`): whom it waits for, after how many nodes.
     """
 
+    KERNEL = "search.kernel"
+
     def __init__(
         self,
         game: Game,
@@ -113,7 +117,7 @@ class Searcher:
     ) -> None:
         self.game, self.flags = game, flags
         self.referee = Referee(game, notice)
-        self._kernel = jit.specialise("search.kernel", game, flags)
+        self._kernel = jit.specialise(self.KERNEL, game, flags)
         self.segment, self.controls = segment, controls
         self._memory = np.zeros(at.workspace_words(game.max_moves, game.history_words), np.int64)
         self._address = self._memory.ctypes.data
