@@ -185,6 +185,10 @@ def search(
         str | None,
         typer.Option(metavar="[score|wdl]", help="Prove the exact score, or only whether it is won, drawn or lost."),
     ] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(help="alpha-beta, expectiminimax, max^n, paranoid or mcts; what suits the game if left out."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Search a position."""
@@ -210,6 +214,7 @@ def search(
         multipv=multipv,
         root_moves=tuple(root_moves or ()),
         solve=None if solve is None else Question(solve),
+        algorithm=algorithm,
     )
     if simulate is not None:
         if table is None or checkpoint is not None:

@@ -31,6 +31,8 @@ Inner: Any = _game.position_type
 _fields = (*zip(Inner._fields, _game.field_types, strict=True), ("searcher", np.int64))
 Position: Any = cast(Any, NamedTuple)("Position", _fields)
 
+PLAYERS = _players.players
+ALGORITHM = "paranoid"
 MAX_MOVES = _game.max_moves
 START = _game.start_text
 SUMMARY = _game.summary
@@ -46,7 +48,7 @@ def inner_of(position: Any) -> Any:
 @jit.inlined
 def seen_from(inner: Any, searcher: int) -> Any:
     """Return a position of the game as one of a player's search."""
-    return Position(*(inner[:] + (searcher,)))
+    return Position(*inner[:], searcher)
 
 
 @jit.helper

@@ -17,7 +17,8 @@ from search.limits import MAX_DEPTH, Limits, stopped_after
 from search.referee import Facts, Referee, print_notice
 from search.rules import Game
 from search.scores import mate_distance
-from search.searcher import Job, Searcher
+from search.searcher import Job
+from search.searchers import AnySearcher, open_searcher
 from search.statistics import Statistics
 from tt_store.layout import BOUND_EXACT
 from tt_store.segment import Segment
@@ -108,6 +109,11 @@ class SearchResult:
     def depth(self) -> int:
         """Depth of the last finished iteration, 0 if there is none."""
         return self.iterations[-1].depth if self.iterations else 0
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """What the best line is worth to each of several players; empty where the search does not tell."""
+        return self.lines[0].values if self.lines else ()
 
     @property
     def lines(self) -> tuple[RootLine, ...]:
@@ -332,7 +338,7 @@ def search(
     Parameters
     ----------
     game, position
-        From `search.rules.load_game` and `Game.parse`.
+        From `search.rules.load_game` and `Game.parse`; the game as the flags' algorithm sees it.
     limits
         At least one should be set: without, it searches until the position is solved.
     flags
@@ -349,13 +355,14 @@ def search(
     control_words = np.zeros(CONTROL_WORDS, np.int64)
     controls = Controls(control_words.ctypes.data)
     with Segment.private(table_mb) as segment:
-        searcher = Searcher(game, segment, controls, flags=flags, notice=notice)
+        searcher = open_searcher(game, segment, controls, flags=flags, notice=notice)
+        position = searcher.game.root_position(position)
         root_search = OneCore(searcher, Job(position, depth=1, contempt=contempt), limits)
         with stopped_after(limits.time_s, lambda: controls.stop(Job(None, 0).epoch)):
             is_selective = game.is_selective and flags.is_selective
             return deepen(
                 root_search, searcher.referee, position, limits, on_iteration,
-                is_selective=is_selective, multipv=multipv, root_moves=root_moves,
+                is_selective=is_selective, multipv=multipv, root_moves=root_moves, has_windows=flags.has_windows,
             )  # fmt: skip
 
 
@@ -372,7 +379,7 @@ class OneCore:
         Nodes are kept here.
     """
 
-    def __init__(self, searcher: Searcher, job: Job, limits: Limits) -> None:
+    def __init__(self, searcher: AnySearcher, job: Job, limits: Limits) -> None:
         self._searcher, self._job = searcher, job
         self._nodes_left = limits.node_limit
 

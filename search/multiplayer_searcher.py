@@ -11,9 +11,6 @@ from search.searcher import Job, Outcome, Searcher
 from search.statistics import Statistics
 from tt_store.layout import WORD_BYTES
 
-_MAX_N_SALT = 0x6D61785E6E  # "max^n"
-"""Its entries must not be met by a search of another kind."""
-
 
 class MultiplayerSearcher(Searcher):
     """Runs jobs of max^n (see `search.multiplayer`); made like a `Searcher`.
@@ -21,8 +18,6 @@ class MultiplayerSearcher(Searcher):
     A job's alpha says what the player to move has elsewhere; its beta says nothing. An outcome has the values of all
     players unless its score is no more than alpha; the score is that of the player to move.
     """
-
-    KERNEL = "search.multiplayer"
 
     def run(self, job: Job) -> Outcome:
         """Search a job to its end, its limits, or a control word."""
@@ -38,7 +33,7 @@ class MultiplayerSearcher(Searcher):
 
     def _searched(self, job: Job) -> tuple[int, int, Statistics]:
         """Return the score of a job, its status and its counts."""
-        score = _within_scores(self._call(job._replace(salt=job.salt ^ _MAX_N_SALT)))
+        score = _within_scores(self._call(job))
         statistics = Statistics(*(int(word) for word in self._memory[: at.STATISTICS_WORDS]))
         return score, self._get(at.STATUS), statistics
 

@@ -16,7 +16,7 @@ from search.rules import Game, game_of
 
 @cache
 def paranoid_view(game: Game) -> Game:
-    """Return the game of two sides that the player to move sees in a game of several players.
+    """Return the game of two sides that the player to move sees in a game of several players; of a view, itself.
 
     A search must begin with the `Game.root_position` of a position: its player to move is the one against all others.
 
@@ -25,5 +25,7 @@ def paranoid_view(game: Game) -> Game:
     RulesError
         If it is no game of several players.
     """
+    if game.has("inner_of"):
+        return game
     player_rules(game)
     return game_of(jit.specialise("search.coalition", game, Flags()), game.name, game.parameters)

@@ -54,6 +54,8 @@ Optional names::
     root_position(position)     plain: what a search begins with where it is asked for a position; by default the same
     PLAYERS                     how many play, where that is not two against each other: see `search.player_rules`
     SUMMARY                     one line for `rootsplit games`
+    ALGORITHM                   the search that suits the game, where its kind leaves a choice: see `search.algorithms`
+    is_chance(position)         @helper: makes it a game of chance, with what `search.chance_rules` asks for
     PARAMETERS                  what may follow a colon after the game's name, such as ``connect_four:6x5``: then each
                                 text makes a module of its own, whose body asks for it with `parameters(__name__)`
 """
@@ -319,6 +321,10 @@ class Game:
         if distance is not None:
             return f"{'won' if score > 0 else 'lost'} in {abs(distance)}"
         return f"{score:+d}" if is_solved else f"~{score:+d}"
+
+    def value_text(self, position: Any, score: int, values: Sequence[int], is_solved: bool) -> str:
+        """Return a score in the convention of the game's users; where all players' are known, all of them."""
+        return " ".join(self.score_text(position, value, is_solved) for value in values or (score,))
 
 
 def parameters(module_name: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from search import jit
 from search import workspace as at
 from search.controls import Controls
-from search.flags import Flags
+from search.flags import Algorithm, Flags
 from search.limits import NO_NODE_LIMIT
 from search.referee import Referee, print_notice
 from search.rules import Game
@@ -19,6 +19,14 @@ from search.statistics import Statistics
 from search.turns import Turns
 from tt_store.layout import BOUND_EXACT, NO_MOVE, WORD_BYTES, unpack
 from tt_store.segment import Segment
+
+_KERNELS = {
+    Algorithm.ALPHA_BETA: "search.kernel",
+    Algorithm.EXPECTIMINIMAX: "search.chance",
+    Algorithm.MAX_N: "search.multiplayer",
+    Algorithm.PARANOID: "search.kernel",
+}
+"""Of each algorithm that is a search of fixed depth from a position."""
 
 
 class Job(NamedTuple):
@@ -65,7 +73,7 @@ class Outcome(NamedTuple):
     best_move: int
     """First move of the line, else what the table holds for the position; `NO_MOVE` if nothing is known."""
     values: tuple[int, ...] = ()
-    """What the position is worth to each player, where a score cannot say it: see `search.multiplayer_searcher`."""
+    """What one score cannot say: empty for the algorithms whose answer is one."""
 
     @property
     def is_finished(self) -> bool:
@@ -101,8 +109,6 @@ class Searcher:
         Of a simulated worker (`Flags.stepped`): whom it waits for, after how many nodes.
     """
 
-    KERNEL = "search.kernel"
-
     def __init__(
         self,
         game: Game,
@@ -117,7 +123,7 @@ class Searcher:
     ) -> None:
         self.game, self.flags = game, flags
         self.referee = Referee(game, notice)
-        self._kernel = jit.specialise(self.KERNEL, game, flags)
+        self._kernel = jit.specialise(_KERNELS[flags.algorithm], game, flags)
         self.segment, self.controls = segment, controls
         self._memory = np.zeros(at.workspace_words(game.max_moves, game.history_words), np.int64)
         self._address = self._memory.ctypes.data

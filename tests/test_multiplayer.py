@@ -199,7 +199,7 @@ def plain_score(tree: PlayerNode, algorithm: str) -> int:
     return oracle_players.paranoid(tree, 5, tree.mover)
 
 
-@pytest.mark.parametrize("name", ["tricolour:3x3", "tricolour:5x2"])
+@pytest.mark.parametrize("name", ["tricolour:3x3", pytest.param("tricolour:5x2", marks=pytest.mark.slow)])
 def test_small_boards_are_solved_exactly(name: str) -> None:
     width, height = (int(size) for size in name.rpartition(":")[2].split("x"))
     for algorithm in ("max^n", "paranoid"):
@@ -213,6 +213,7 @@ def test_small_boards_are_solved_exactly(name: str) -> None:
             assert report.result.score == oracle_players.tricolour_paranoid(width, height, 0)
 
 
+@pytest.mark.slow
 def test_positions_of_a_larger_board_are_solved_exactly() -> None:
     game, rng = load_game("tricolour:4x3"), random.Random(5)
     max_n, paranoid = (searcher_for(game, _LARGE, flags) for flags in (MAX_N, PARANOID))
@@ -230,7 +231,7 @@ def test_positions_of_a_larger_board_are_solved_exactly() -> None:
 
 
 def test_tricolour_is_played_by_its_rules() -> None:
-    for size in ("3x3", "5x2", "4x3", "6x6"):
+    for size in ("3x3", "5x2", "8x8"):
         game, rng = load_game(f"tricolour:{size}"), random.Random(6)
         referee = Referee(game, silent)
         width, height = (int(number) for number in size.split("x"))
@@ -255,11 +256,11 @@ def test_tricolour_refuses_what_is_no_board(text: str, reason: str) -> None:
         load_game("tricolour:3x3").parse(text)
 
 
-@pytest.mark.parametrize("name", ["tricolour:3x3", "tricolour", *(f"{TREE_GAME}:{kind}" for kind in KINDS)])
+@pytest.mark.parametrize("name", ["tricolour:3x3", f"{TREE_GAME}:3-general", f"{TREE_GAME}:4-bounded"])
 def test_values_of_players_keep_what_the_game_declares(name: str) -> None:
     game = load_game(name)
     rules, rng = player_rules(game), random.Random(7)
-    searcher = searcher_for(game, _LARGE, MAX_N._replace(**PLAIN))
+    searcher = searcher_for(game, _LARGE, MAX_N)
     texts = [text for _tree, text, _rng in grown(name[-9:], 8, 20)] if "tree" in name else [game.start_text] * 10
     for text in texts:
         position = game.parse(text)
@@ -294,14 +295,13 @@ def variant(tmp_path: Path) -> Callable[[str, str], Game]:
 
 
 def test_what_contradicts_itself_is_refused(variant: Callable[[str, str], Game]) -> None:
-    plain = "MAX_MOVES = 16\n"
     for line, reason in (
         ("PLAYERS = 9\n", "from 2 to 8, not 9"),
-        ("PLAYERS = 'three'\n", "from 2 to 8"),
+        ("PLAYERS = 2.5\n", "from 2 to 8"),
         ("def stuck(position):\n    return 0\n", "stuck is for two sides"),
         ("del payoff\n", "does not define payoff"),
         ("LOWEST_PAYOFF = 1.5\n", "LOWEST_PAYOFF"),
         ("LOWEST_PAYOFF, PAYOFF_SUM = 10, 5\n", "contradict"),
     ):
         with pytest.raises(RulesError, match=reason):
-            player_rules(variant(plain, plain) if not line else variant("START = ", f"{line}START = "))
+            player_rules(variant("START = ", f"{line}START = "))

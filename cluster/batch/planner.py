@@ -74,6 +74,7 @@ class Planner:
         except RootsplitError as error:
             return self._refused(row, BAD_LIMIT, str(error))
         digest = self._digest(limits, multipv)
+        place = place._replace(position=self._game.root_position(place.position))
         facts = self._referee.facts(place.position)
         if facts.is_over:
             text = self._game.score_text(place.position, facts.outcome, True)
