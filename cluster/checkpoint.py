@@ -29,7 +29,7 @@ from tt_store.files import written_aside
 from tt_store.layout import MOVE_MASK
 
 MAGIC = b"ROOTSCP1"
-VERSION = 2
+VERSION = 1
 CHECKSUM_BYTES = 32
 MOST_ENTRIES = 1 << 16
 """Of all tables together: 1 MB."""

@@ -54,6 +54,7 @@ TABLE_DEPTH = max(2, _flags.table_depth)
 MOVE_ROW_BYTES = _notes.MOVE_ROW_BYTES
 NOTHING: Integer = np.int64(-INFINITY)
 """Less than any value. Not a Python integer, as in the kernel."""
+BEYOND_MOVES: Integer = np.int64(MOVE_MASK)
 
 
 @jit.helper
@@ -168,14 +169,14 @@ def search_node(position: Any, key: Word, depth: int, owner: int, needed: int, p
             return 1
 
     # Step 3. Generate the moves; the table's comes first, the others by rank or as generated.
-    mover = np.int64(player(position))
+    mover = as_int(player(position))
     end = memory + at.MOVES + ply * MOVE_ROW_BYTES
     last = moves(position, end)
     if ply == 0:
         last = keep_others(end, last, memory)
     arrange_moves(position, table_move, ply, memory, end, last)
     below = values_at(ply + 1, memory) + mover * WORD_BYTES
-    best, best_move = NOTHING, np.int64(MOVE_MASK)
+    best, best_move = NOTHING, BEYOND_MOVES
     for cursor in range(end, last, WORD_BYTES):
         # Step 4. A move is of use if it beats the best one, or equals it and has a lower number. Nobody gets more than
         # there is (immediate pruning).
@@ -237,7 +238,7 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
     key = key_of_others(salted_key(position, memory), memory)
     write_int(memory + at.ROOT_KEY, as_int(key))
     write_int(memory + at.STATUS, at.RUNNING)
-    mover = np.int64(player(position))
+    mover = as_int(player(position))
     alpha = read_int(memory + at.TASK_ALPHA)
     result = outcome(position)
     if result != ONGOING or depth <= 0:

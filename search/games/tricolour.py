@@ -49,6 +49,7 @@ MAX_MOVES = CELLS
 START = "/".join(["." * WIDTH] * HEIGHT)
 LOWEST_PAYOFF, HIGHEST_PAYOFF, PAYOFF_SUM = 0, CELLS, CELLS
 
+RED = np.int64(0)
 ONE = np.uint64(1)
 NOTHING = np.uint64(0)
 BOARD = np.uint64((1 << CELLS) - 1)
@@ -151,14 +152,14 @@ def play(position: Position, move: int) -> Position:
     """Put a stone down, and change the colour of what it captures."""
     stone = ONE << np.uint64(move - 1)
     taken = _captured(stone, position.own, position.following | position.last)
-    turn = position.turn + 1 if position.turn < PLAYERS - 1 else 0
+    turn = position.turn + 1 if position.turn < PLAYERS - 1 else RED
     return Position(position.following & ~taken, position.last & ~taken, position.own | stone | taken, turn)
 
 
 @helper
 def player(position: Position) -> int:
     """Return whose turn it is."""
-    return position.turn
+    return int(position.turn)
 
 
 @helper
@@ -185,7 +186,7 @@ def outcome(position: Position) -> int:
 @helper
 def key(position: Position) -> Word:
     """Hash the stones of each; their number tells whose turn it is."""
-    return mix(position.own ^ mix(position.following ^ mix(position.last ^ ONE << np.uint64(CELLS - 1))))
+    return mix(position.own ^ mix(position.following ^ mix(position.last ^ BOARD)))
 
 
 @helper
