@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import oracle_players
 import pytest
 from conftest import MakeExecutor, silent
-from oracle_players import PlayerNode, PlayerTree
+from oracle_players import PlayerNode
+from player_trees import KINDS, TREE_GAME, grown, node_count, planted, tree_game
 
+import cluster
 from cluster.executor import Executor
 from cluster.session import SearchRequest, Session, open_session
 from search.controls import CONTROL_WORDS, Controls
@@ -27,38 +28,13 @@ from search.searchers import open_searcher
 from tt_store.segment import Segment
 
 TREES = 2_000
-TREE_GAME = Path(__file__).parent / "games" / "player_tree.py"
+"""Of the slow tests; the quick ones look at some of them."""
+SOME_TREES = 300
 MAX_N, PARANOID = Flags(algorithm=Algorithm.MAX_N), Flags(algorithm=Algorithm.PARANOID, exact_depth=True)
 PLAIN = {"pruning": Pruning.NONE, "ordering": False, "table": False}
-KINDS = ("3-general", "3-bounded", "4-general", "4-bounded")
-PAYOFF_SUM = 60
 
 _CONTROL_WORDS = np.zeros(CONTROL_WORDS, np.int64)
 _LARGE, _TINY = Segment.private(4), Segment.private(0.01)
-
-
-@cache
-def tree_game(kind: str) -> Game:
-    return load_game(f"{TREE_GAME}:{kind}")
-
-
-def recipe(kind: str) -> PlayerTree:
-    players = int(kind[0])
-    if kind.endswith("bounded"):
-        return PlayerTree(players, depth=5, branching=4, reach=6, payoff_sum=PAYOFF_SUM)
-    return PlayerTree(players, depth=5, branching=4)
-
-
-def planted(kind: str, tree: PlayerNode) -> str:
-    """Return the text of a tree that the game now knows."""
-    rows: list[tuple[int, ...]] = []
-    waiting = [tree]
-    first = 1
-    for node in waiting:
-        rows.append((first, len(node.children), node.mover, *node.values))
-        waiting.extend(node.children)
-        first += len(node.children)
-    return f"{tree_game(kind).module.plant(rows)}:0"
 
 
 def searcher_for(game: Game, segment: Segment, flags: Flags) -> Searcher:
@@ -67,38 +43,27 @@ def searcher_for(game: Game, segment: Segment, flags: Flags) -> Searcher:
     return searcher
 
 
-def grown(kind: str, seed: int, count: int = TREES) -> Iterator[tuple[PlayerNode, str, random.Random]]:
-    rng = random.Random(seed)
-    for _ in range(count):
-        tree = recipe(kind).grow(rng)
-        yield tree, planted(kind, tree), rng
-
-
-def check_max_n(kind: str, searchers: list[Searcher]) -> list[int]:
-    """Hold searchers against plain max^n on random trees; returns the nodes of each at full depth."""
-    nodes = [0] * len(searchers)
-    for tree, text, rng in grown(kind, seed=1):
+def check_max_n(kind: str, searchers: list[Searcher], trees: int) -> None:
+    for tree, text, rng in grown(kind, 1, trees):
         position = searchers[0].game.parse(text)
         for depth in (5, rng.randint(1, 4)):
             values, best = oracle_players.max_n(tree, depth)
             line = oracle_players.best_line(tree, depth)
             alpha = rng.choice((-INFINITY, values[tree.mover] + rng.randint(-3, 3)))
-            for number, searcher in enumerate(searchers):
+            for searcher in searchers:
                 outcome = searcher.run(Job(position, depth))
                 assert (outcome.values, outcome.best_move) == (values, best)
                 assert outcome.score == values[tree.mover]
                 assert list(outcome.line) == line
-                nodes[number] += outcome.statistics.nodes if depth == 5 else 0
                 bounded = searcher.run(Job(position, depth, alpha=alpha))
                 if values[tree.mover] > alpha:
                     assert bounded.values == values
                 else:
                     assert bounded.score <= alpha
-    return nodes
 
 
-def check_paranoid(kind: str, searchers: list[Searcher]) -> None:
-    for tree, text, rng in grown(kind, seed=2):
+def check_paranoid(kind: str, searchers: list[Searcher], trees: int) -> None:
+    for tree, text, rng in grown(kind, 2, trees):
         for depth in (5, rng.randint(1, 4)):
             value = oracle_players.paranoid(tree, depth, tree.mover)
             alpha = value + rng.randint(-6, 5)
@@ -117,7 +82,7 @@ def check_paranoid(kind: str, searchers: list[Searcher]) -> None:
 def test_max_n_is_plain_max_n(kind: str, variants: tuple[dict[str, object], ...]) -> None:
     game = tree_game(kind)
     searchers = [searcher_for(game, _LARGE, MAX_N._replace(**variant)) for variant in variants]
-    check_max_n(kind, [*searchers, searcher_for(game, _TINY, MAX_N)])
+    check_max_n(kind, [*searchers, searcher_for(game, _TINY, MAX_N)], SOME_TREES)
 
 
 @pytest.mark.slow
@@ -130,11 +95,12 @@ def test_every_variant_of_max_n_is_plain_max_n(kind: str) -> None:
         for ordering in (False, True)
         for table, segment, least in ((False, _LARGE, 0), (True, _LARGE, 0), (True, _TINY, 0), (True, _LARGE, 3))
     ]
-    check_max_n(kind, searchers)
+    check_max_n(kind, searchers, TREES)
 
 
 def test_paranoid_is_plain_minimax_of_one_against_all() -> None:
-    check_paranoid("3-general", [searcher_for(tree_game("3-general"), each, PARANOID) for each in (_LARGE, _TINY)])
+    searchers = [searcher_for(tree_game("3-general"), segment, PARANOID) for segment in (_LARGE, _TINY)]
+    check_paranoid("3-general", searchers, SOME_TREES)
 
 
 @pytest.mark.slow
@@ -145,7 +111,7 @@ def test_every_variant_of_paranoid_is_plain_minimax(kind: str) -> None:
         for pruning in Pruning
         for ordering, table in ((True, True), (False, True), (True, False))
     ]
-    check_paranoid(kind, searchers)
+    check_paranoid(kind, searchers, TREES)
 
 
 def test_pruning_spares_nodes_where_the_sum_is_bounded() -> None:
@@ -154,12 +120,8 @@ def test_pruning_spares_nodes_where_the_sum_is_bounded() -> None:
     spent = sum(
         pruned.run(Job(game.parse(text), 5)).statistics.nodes for _tree, text, _rng in grown("4-bounded", 3, 300)
     )
-    every = sum(plain_nodes(tree) for tree, _text, _rng in grown("4-bounded", 3, 300))
+    every = sum(node_count(tree) for tree, _text, _rng in grown("4-bounded", 3, 300))
     assert spent < 0.9 * every
-
-
-def plain_nodes(tree: PlayerNode) -> int:
-    return 1 + sum(plain_nodes(child) for child in tree.children)
 
 
 def test_of_equal_moves_the_one_of_the_lowest_number_is_played() -> None:
@@ -182,7 +144,7 @@ def test_every_executor_finds_what_plain_search_finds(executor: MakeExecutor, al
     made: Executor = executor(game, flags=MAX_N if algorithm == "max^n" else PARANOID)
     strategies = ("root", "single") if algorithm == "max^n" else ("dynamic", "root", "single")
     with Session(game, made, 1.0, silent) as session:
-        for number, (tree, text, _rng) in enumerate(grown(kind, seed=4, count=40)):
+        for number, (tree, text, _rng) in enumerate(grown(kind, 4, 40)):
             request = SearchRequest(text, limits=Limits(depth=5), strategy=strategies[number % len(strategies)])
             report = session.search(request)
             if algorithm == "max^n":
@@ -297,7 +259,7 @@ def variant(tmp_path: Path) -> Callable[[str, str], Game]:
 def test_what_contradicts_itself_is_refused(variant: Callable[[str, str], Game]) -> None:
     for line, reason in (
         ("PLAYERS = 9\n", "from 2 to 8, not 9"),
-        ("PLAYERS = 2.5\n", "from 2 to 8"),
+        ("PLAYERS = True\n", "from 2 to 8, not True"),
         ("def stuck(position):\n    return 0\n", "stuck is for two sides"),
         ("del payoff\n", "does not define payoff"),
         ("LOWEST_PAYOFF = 1.5\n", "LOWEST_PAYOFF"),
@@ -305,3 +267,24 @@ def test_what_contradicts_itself_is_refused(variant: Callable[[str, str], Game])
     ):
         with pytest.raises(RulesError, match=reason):
             player_rules(variant("START = ", f"{line}START = "))
+
+
+def test_what_is_made_for_two_sides_is_refused() -> None:
+    for request, reason in (
+        (SearchRequest(algorithm="alpha-beta"), "alpha-beta is not sound .* several players: use max\\^n or paranoid"),
+        (SearchRequest(strategy="dynamic"), "max\\^n is split at the root alone"),
+        (SearchRequest(limits=Limits(mate=2)), "proves no mates"),
+    ):
+        with pytest.raises(RulesError, match=reason):
+            open_session("tricolour:3x3", request, workers=1, table_mb=1, notice=silent)
+    with pytest.raises(RulesError, match="paranoid is not sound .* use alpha-beta"):
+        open_session("tic_tac_toe", SearchRequest(algorithm="paranoid"), workers=1, table_mb=1, notice=silent)
+
+
+def test_a_batch_tells_what_each_player_gets() -> None:
+    rows = list(cluster.analyse("tricolour:3x3", ["RG./.B./...", "RGB/RGB/RGR"], Limits(depth=6), table_mb=1))
+    values = oracle_players.tricolour_max_n(3, 3, "RG..B....")
+    assert [row.status for row in rows] == ["ok", "over"]
+    assert rows[0].score_text == " ".join(str(value) for value in values)
+    assert rows[0].score == values[0]
+    assert rows[1].score_text == "4 3 2"
