@@ -12,8 +12,8 @@ from search.rules import Game
 from search.scores import mate_distance
 from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
 
-_BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
-_AT_BOUND = {BOUND_EXACT: "", BOUND_LOWER: "at least ", BOUND_UPPER: "at most "}
+BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
+AT_BOUND = {BOUND_EXACT: "", BOUND_LOWER: "at least ", BOUND_UPPER: "at most "}
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class SearchReport:
         if score is not None:
             return self.game.score_text(result.position, score, result.is_solved)
         text = self.game.value_text(result.position, result.score, result.values, result.is_solved)
-        return f"{_AT_BOUND[result.bound]}{text}"
+        return f"{AT_BOUND[result.bound]}{text}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that ``--json`` prints; see the design for its fields."""
@@ -129,7 +129,7 @@ class SearchReport:
             "score": result.score,
             "score_text": self.score_text(),
             "values": list(result.values) or None,
-            "bound": _BOUND_NAMES[result.bound],
+            "bound": BOUND_NAMES[result.bound],
             "solved": result.is_solved,
             "mate_in": mate_in(result.score) if result.bound == BOUND_EXACT else None,
             "depth": result.depth,

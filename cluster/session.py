@@ -196,7 +196,7 @@ def checked_game(
     if request.solve is not None:
         plies_to_solve(game, position)
     if not referee.legal_moves(position):
-        score = game.score_text(position, referee.facts(position).outcome, True)
+        score = game.value_text(position, referee.facts(position).outcome, referee.payoffs(position), True)
         raise RulesError(f"the game is over in this position (score {score} for the side to move): nothing to search")
     _first_moves(referee, position, request.root_moves)
     return game

@@ -277,7 +277,7 @@ def test_what_is_made_for_two_sides_is_refused() -> None:
     ):
         with pytest.raises(RulesError, match=reason):
             open_session("tricolour:3x3", request, workers=1, table_mb=1, notice=silent)
-    with pytest.raises(RulesError, match="paranoid is not sound .* use alpha-beta"):
+    with pytest.raises(RulesError, match=r"paranoid is not sound .* use alpha-beta"):
         open_session("tic_tac_toe", SearchRequest(algorithm="paranoid"), workers=1, table_mb=1, notice=silent)
 
 
