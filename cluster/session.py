@@ -21,7 +21,7 @@ from cluster.report import RankedLine, SearchReport
 from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
 from cluster.strategies import SINGLE, STRATEGIES, make_splitter, strategies_of
-from search.algorithms import PROVES_MATES, chosen, flags_for, seen_by
+from search.algorithms import PROVES_MATES, SOUND, Kind, chosen, flags_for, seen_by
 from search.controls import MAX_WORKERS
 from search.driver import DEFAULT_TABLE_MB, Iteration, deepen
 from search.flags import FULL_WIDTH, Algorithm, Flags
@@ -156,6 +156,8 @@ def _check_question(request: SearchRequest, algorithm: Algorithm, is_chance: boo
     """Refuse what an algorithm does not answer."""
     if algorithm not in PROVES_MATES and (request.limits.mate is not None or request.solve is not None):
         raise RulesError(f"{algorithm.label} proves no mates and no solutions: give it a depth, nodes or a time")
+    if algorithm in SOUND[Kind.SEVERAL_PLAYERS] and request.contempt:
+        raise RulesError(f"{algorithm.label} has payoffs and no draws: leave --contempt out")
     if is_chance and (request.multipv > 1 or request.root_moves):
         raise RulesError("chance moves first in this position: it has one value, and no first moves to choose from")
 

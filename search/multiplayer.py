@@ -45,11 +45,11 @@ PLAYERS = _players.players
 PRUNES = _flags.pruning != Pruning.NONE
 SHALLOW = PRUNES and _players.has_bounded_sum
 CEILING = _players.ceiling
-LEFT_TO_ONE = _players.left_to_one(2)
-"""What is left to one player, and to a second one whose value is still to be taken off."""
+MOST_FOR_TWO = _players.most_for(2)
 TABLE = _flags.table
 TABLE_DEPTH = max(2, _flags.table_depth)
 """A node of less depth is cheaper to search than to look up: there is an entry for each player."""
+PLAYER_SHIFT = MOVE_MASK.bit_length()
 
 MOVE_ROW_BYTES = _notes.MOVE_ROW_BYTES
 NOTHING: Integer = np.int64(-INFINITY)
@@ -87,8 +87,9 @@ def key_of_value(key: Word, each: int) -> Word:
     """Return the key under which the table holds what a position of a key is worth to a player: to the first, its own.
 
     The values of a position lie far from each other, so that positions do not drive each other out value by value.
+    The key of a root that leaves moves out differs by the hashes of these numbers, which are smaller.
     """
-    return key if each == 0 else key ^ mix(as_word(each))
+    return key if each == 0 else key ^ mix(as_word(each << PLAYER_SHIFT))
 
 
 @jit.helper
@@ -207,7 +208,7 @@ def search_node(position: Any, key: Word, depth: int, owner: int, needed: int, p
             best, best_move = value, move
             take_values(ply, memory)
             extend_line(memory, ply, move)
-            if SHALLOW and owner != mover and LEFT_TO_ONE - best < needed:
+            if SHALLOW and owner != mover and MOST_FOR_TWO - best < needed:
                 credit_fail_high(position, move, depth, ply, memory, end, cursor)
                 return 0
 

@@ -57,24 +57,13 @@ class PlayerRules:
     def ceiling(self) -> int:
         """What no player can exceed; `INFINITY` where nothing is known."""
         highest = INFINITY if self.highest is None else self.highest
-        return min(highest, self.left_to_one(1))
+        return min(highest, self.most_for(1))
 
-    def left_to_one(self, others: int) -> int:
-        """Return the most that is left to one player once so many others have what is not counted here.
-
-        Parameters
-        ----------
-        others
-            1 for all of them at their lowest payoff; 2 leaves out the payoff of one more, which is to be taken off.
-        """
+    def most_for(self, some: int) -> int:
+        """Return the most that so many of the players can have together; `INFINITY` where nothing is known."""
         if self.lowest is None or self.payoff_sum is None:
             return INFINITY
-        return self.payoff_sum - (self.players - others) * self.lowest
-
-
-def has_players(game: Game) -> bool:
-    """Tell whether a game is one of several players, each for itself."""
-    return game.has("PLAYERS")
+        return self.payoff_sum - (self.players - some) * self.lowest
 
 
 def player_rules(game: Game) -> PlayerRules:
@@ -86,7 +75,7 @@ def player_rules(game: Game) -> PlayerRules:
         If it is no game of several players, or its file lacks or contradicts something.
     """
     module = game.module
-    if not has_players(game):
+    if not game.has("PLAYERS"):
         raise RulesError(f"the game {game.name} is one of two sides: it does not define PLAYERS")
     players = module.PLAYERS
     if type(players) is not int or not 2 <= players <= MAX_PLAYERS:

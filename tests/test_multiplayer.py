@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -55,11 +56,20 @@ def check_max_n(kind: str, searchers: list[Searcher], trees: int) -> None:
                 assert (outcome.values, outcome.best_move) == (values, best)
                 assert outcome.score == values[tree.mover]
                 assert list(outcome.line) == line
+                if len(tree.children) > 1:
+                    others = searcher.run(Job(position, depth, left_out=(best,)))
+                    assert others.values == oracle_players.max_n(without(tree, best), depth)[0]
                 bounded = searcher.run(Job(position, depth, alpha=alpha))
                 if values[tree.mover] > alpha:
                     assert bounded.values == values
                 else:
                     assert bounded.score <= alpha
+
+
+def without(tree: PlayerNode, number: int | None) -> PlayerNode:
+    """Return a tree less one of its first moves."""
+    children = [child for each, child in enumerate(tree.children, 1) if each != number]
+    return replace(tree, children=tuple(children))
 
 
 def check_paranoid(kind: str, searchers: list[Searcher], trees: int) -> None:
@@ -86,7 +96,7 @@ def test_max_n_is_plain_max_n(kind: str, variants: tuple[dict[str, object], ...]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "2-general"])
 def test_every_variant_of_max_n_is_plain_max_n(kind: str) -> None:
     game = tree_game(kind)
     searchers = [
@@ -274,6 +284,7 @@ def test_what_is_made_for_two_sides_is_refused() -> None:
         (SearchRequest(algorithm="alpha-beta"), "alpha-beta is not sound .* several players: use max\\^n or paranoid"),
         (SearchRequest(strategy="dynamic"), "max\\^n is split at the root alone"),
         (SearchRequest(limits=Limits(mate=2)), "proves no mates"),
+        (SearchRequest(contempt=5), "no draws"),
     ):
         with pytest.raises(RulesError, match=reason):
             open_session("tricolour:3x3", request, workers=1, table_mb=1, notice=silent)
