@@ -160,13 +160,13 @@ def overhead(rows: int) -> None:
 
 
 def fen(number: int) -> str:
-    """Return one of many positions of chess: kings and rooks on different squares."""
+    """Return one of many positions of chess: kings, and white men that may give check, with Black to move."""
     squares = [(number >> 6 * place) % 64 for place in range(3)]
     board = [["1"] * 8 for _ in range(8)]
-    for square, man in zip((0, 63, *squares), "kKrNB", strict=True):
+    for square, man in zip((0, 63, *squares), "kKRNB", strict=True):
         board[square // 8][square % 8] = man
     board[0][0], board[7][7] = "k", "K"
-    return "/".join(re.sub("1+", lambda run: str(len(run[0])), "".join(row)) for row in board) + " w - - 0 1"
+    return "/".join(re.sub("1+", lambda run: str(len(run[0])), "".join(row)) for row in board) + " b - - 0 1"
 
 
 def memory() -> None:
