@@ -20,8 +20,8 @@ from cluster.position_rules import PositionRules, words_of
 from cluster.report import RankedLine, SearchReport
 from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
-from cluster.strategies import SINGLE, STRATEGIES, strategies_of
-from search.algorithms import PROVES_MATES, chosen, flags_for
+from cluster.strategies import SINGLE, STRATEGIES, make_splitter, strategies_of
+from search.algorithms import PROVES_MATES, SOUND, Kind, chosen, flags_for, seen_by
 from search.chance_rules import chance_rules_of
 from search.controls import MAX_WORKERS
 from search.driver import DEFAULT_TABLE_MB, Iteration, deepen
@@ -158,6 +158,8 @@ def _check_question(game: Game, request: SearchRequest, algorithm: Algorithm, is
         raise RulesError(f"a draw must cost less than a lost game, {bound}, not {request.contempt}")
     if algorithm not in PROVES_MATES and (request.limits.mate is not None or request.solve is not None):
         raise RulesError(f"{algorithm.label} proves no mates and no solutions: give it a depth, nodes or a time")
+    if algorithm in SOUND[Kind.SEVERAL_PLAYERS] and request.contempt:
+        raise RulesError(f"{algorithm.label} has payoffs and no draws: leave --contempt out")
     if is_chance and (request.multipv > 1 or request.root_moves):
         raise RulesError("chance moves first in this position: it has one value, and no first moves to choose from")
 
@@ -175,7 +177,7 @@ def _first_moves(referee: Referee, position: Any, texts: tuple[str, ...]) -> tup
 def checked_game(
     game_name: str, request: SearchRequest, workers: int | None, table_mb: float | None, notice: Callable[[str], None]
 ) -> Game:
-    """Return the game of a request that can be carried out.
+    """Return the game of a request that can be carried out, as its algorithm sees it.
 
     Raises
     ------
@@ -184,6 +186,7 @@ def checked_game(
     """
     game = load_game(game_name)
     algorithm = chosen(game, request.algorithm)
+    game = seen_by(game, algorithm)
     if workers is not None and not 1 <= workers <= MAX_WORKERS:
         raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")
     _check_options(request)
@@ -197,7 +200,7 @@ def checked_game(
     if request.solve is not None:
         plies_to_solve(game, position)
     if not referee.legal_moves(position):
-        score = game.score_text(position, referee.facts(position).outcome, True)
+        score = game.value_text(position, referee.facts(position).outcome, referee.payoffs(position), True)
         raise RulesError(f"the game is over in this position (score {score} for the side to move): nothing to search")
     _first_moves(referee, position, request.root_moves)
     return game
@@ -226,8 +229,8 @@ class Session:
     def __init__(
         self, game: Game, executor: Executor, table_mb: float, notice: Callable[[str], None] = print_notice
     ) -> None:
-        self.game = game
-        self.referee = Referee(game, notice)
+        self.game = seen_by(game, executor.flags.algorithm)
+        self.referee = Referee(self.game, notice)
         self._record = GameRecord(self.referee)
         self.executor = executor
         self._table_mb, self._notice = table_mb, notice
@@ -324,6 +327,7 @@ class Session:
                         root_search, self.referee, position, request.limits, note, self.executor.now_s,
                         is_selective=self.game.is_selective and self.executor.flags.is_selective,
                         multipv=request.multipv, root_moves=first_moves, before=tuple(finished),
+                        has_windows=self.executor.flags.has_windows,
                     )  # fmt: skip
             if checkpointer is not None:
                 checkpointer.save()
@@ -376,7 +380,8 @@ class Session:
     def _splitter(self, request: SearchRequest, strategy: str, root: Root) -> Splitter:
         grain_s = max(request.settings.grain_s, self.executor.least_grain_s)
         settings = replace(request.settings, grain_s=grain_s)
-        return STRATEGIES[strategy](root, self.executor.numbers.task_ids, settings)
+        numbers = self.executor.numbers.task_ids
+        return make_splitter(strategy, self.executor.flags.algorithm, root, numbers, settings)
 
     def _splitter_after(
         self, request: SearchRequest, strategy: str, root: Root, line: tuple[int, ...]
@@ -422,7 +427,7 @@ class Session:
 
     def _told(self, position: Any, iteration: Iteration) -> str:
         """Return a clause that tells an iteration."""
-        score = self.game.score_text(position, iteration.score, False)
+        score = self.game.value_text(position, iteration.score, iteration.lines[0].values, False)
         line = " ".join(self.referee.line_texts(position, iteration.line))
         return f"depth {iteration.depth} was finished with score {score}, line {line}"
 
@@ -430,6 +435,10 @@ class Session:
         lines = []
         for rank, line in enumerate(iteration.lines, 1):
             texts = tuple(self.referee.line_texts(position, line.moves))
-            score_text = self.game.score_text(position, line.score, line.is_solved)
-            lines.append(RankedLine(rank, texts[0], line.score, score_text, iteration.depth, texts, line.is_solved))
+            score_text = self.game.value_text(position, line.score, line.values, line.is_solved)
+            lines.append(
+                RankedLine(
+                    rank, texts[0], line.score, score_text, iteration.depth, texts, line.is_solved, values=line.values
+                )
+            )
         return tuple(lines)

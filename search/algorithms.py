@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from search.flags import Algorithm, Flags
+from search.paranoid import paranoid_view
 from search.rules import Game, RulesError
 
 
@@ -87,6 +88,11 @@ def check_sound(game: Game, algorithm: Algorithm) -> None:
     if algorithm not in SOUND[kind]:
         fitting = " or ".join(each.label for each in SOUND[kind])
         raise RulesError(f"{algorithm.label} is not sound for {game.label}, {kind}: use {fitting}")
+
+
+def seen_by(game: Game, algorithm: Algorithm) -> Game:
+    """Return a game as an algorithm sees it: `search.paranoid` has a view of its own, all others the game itself."""
+    return paranoid_view(game) if algorithm == Algorithm.PARANOID else game
 
 
 def flags_for(game: Game, name: str | None = None, flags: Flags = Flags()) -> Flags:

@@ -23,8 +23,10 @@ from tt_store.segment import Segment
 _KERNELS = {
     Algorithm.ALPHA_BETA: "search.kernel",
     Algorithm.EXPECTIMINIMAX: "search.chance",
+    Algorithm.MAX_N: "search.multiplayer",
+    Algorithm.PARANOID: "search.kernel",
 }
-"""Of each algorithm that answers by the contract of `search.kernel`."""
+"""Of each algorithm that is a search of fixed depth from a position."""
 
 
 class Job(NamedTuple):

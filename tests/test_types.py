@@ -23,7 +23,7 @@ from numba.core.dispatcher import Dispatcher
 
 from search.algorithms import flags_for
 from search.controls import CONTROL_WORDS, Controls
-from search.flags import Flags, Pruning
+from search.flags import Algorithm, Flags, Pruning
 from search.perft import LeafCounter
 from search.rules import game_names, load_game
 from search.searchers import open_searcher
@@ -85,6 +85,9 @@ def compile_all(name: str) -> None:
         for flags in VARIANTS:
             fitting = flags_for(game, flags=flags)
             open_searcher(game, segment, Controls(words.ctypes.data), flags=fitting, notice=lambda _line: None)
+        for algorithm in (Algorithm.PARANOID,) if game.has("PLAYERS") else ():
+            flags = Flags(algorithm=algorithm)
+            open_searcher(game, segment, Controls(words.ctypes.data), flags=flags, notice=lambda _line: None)
 
 
 def test_the_walk_finds_what_it_looks_for() -> None:

@@ -71,8 +71,9 @@ class Analyst:
             else:
                 is_selective = game.is_selective and searcher.flags.is_selective
                 result = deepen(
-                    root_search, referee, position, job.limits, is_selective=is_selective, multipv=job.multipv
-                )
+                    root_search, referee, position, job.limits,
+                    is_selective=is_selective, multipv=job.multipv, has_windows=searcher.flags.has_windows,
+                )  # fmt: skip
         return answer_of(referee, result, job, time.monotonic() - started_s)
 
 
@@ -106,7 +107,7 @@ def answer_of(referee: Referee, result: SearchResult, job: PositionJob, elapsed_
         reason=f"its search did not end within {job.deadline_s:g} s" if is_given_up else None,
         best_move=None if result.best_move is None else game.move_text(position, result.best_move),
         score=result.score,
-        score_text=AT_BOUND[result.bound] + game.score_text(position, result.score, result.is_solved),
+        score_text=AT_BOUND[result.bound] + game.value_text(position, result.score, result.values, result.is_solved),
         bound=BOUND_NAMES[result.bound] if result.iterations else None,
         depth=result.depth,
         nodes=result.statistics.nodes,
@@ -119,7 +120,8 @@ def answer_of(referee: Referee, result: SearchResult, job: PositionJob, elapsed_
 
 def _ranked(referee: Referee, position: Any, line: RootLine) -> Line:
     texts = tuple(referee.line_texts(position, line.moves))
-    return Line(texts[0], line.score, referee.game.score_text(position, line.score, line.is_solved), "exact", texts)
+    score_text = referee.game.value_text(position, line.score, line.values, line.is_solved)
+    return Line(texts[0], line.score, score_text, "exact", texts)
 
 
 def _steps(game: Game, position: Any, result: SearchResult) -> Iterable[Step]:
@@ -131,7 +133,7 @@ def _steps(game: Game, position: Any, result: SearchResult) -> Iterable[Step]:
             iteration.depth,
             game.move_text(position, iteration.line[0]),
             iteration.score,
-            game.score_text(position, iteration.score, is_solved),
+            game.value_text(position, iteration.score, iteration.lines[0].values, is_solved),
             nodes,
             round(iteration.time_s, 6),
         )
