@@ -28,6 +28,7 @@ _POSITIONS = (
     ("random_tree", "1:8-16:30:80", 8),
     ("random_tree", "2:30-40:30:80", 5),
     ("tic_tac_toe", "", 9),
+    ("tricolour", "", 6),
 )
 
 
