@@ -285,6 +285,7 @@ def test_what_is_made_for_two_sides_is_refused() -> None:
         (SearchRequest(strategy="dynamic"), "max\\^n is split at the root alone"),
         (SearchRequest(limits=Limits(mate=2)), "proves no mates"),
         (SearchRequest(contempt=5), "no draws"),
+        (SearchRequest("RGB/RGB/RGR"), r"is over in this position \(score 4 3 2\)"),
     ):
         with pytest.raises(RulesError, match=reason):
             open_session("tricolour:3x3", request, workers=1, table_mb=1, notice=silent)
