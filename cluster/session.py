@@ -23,7 +23,7 @@ from cluster.splitter import Root, Splitter
 from cluster.strategies import SINGLE, STRATEGIES, make_splitter, strategies_of
 from search.algorithms import PROVES_MATES, SOUND, Kind, chosen, flags_for, seen_by
 from search.controls import MAX_WORKERS
-from search.driver import DEFAULT_TABLE_MB, Iteration, deepen
+from search.driver import DEFAULT_TABLE_MB, FailedWindow, Iteration, deepen
 from search.flags import FULL_WIDTH, Algorithm, Flags
 from search.game_record import GameRecord
 from search.limits import MAX_FIRST_MOVES, Limits, stopped_after
@@ -261,6 +261,7 @@ class Session:
         request: SearchRequest,
         on_iteration: Callable[[Iteration], None] = lambda _iteration: None,
         checkpoint: CheckpointFile | None = None,
+        on_failure: Callable[[FailedWindow], None] = lambda _failure: None,
     ) -> SearchReport:
         """Search a position until a limit is reached, it is solved, or `stop` is called.
 
@@ -272,6 +273,8 @@ class Session:
             Called after each iteration that this run finishes.
         checkpoint
             Where the search is saved; what an earlier run has left there, it goes on with.
+        on_failure
+            Called when the root's score has fallen outside its window.
 
         Raises
         ------
@@ -327,7 +330,7 @@ class Session:
                         root_search, self.referee, position, request.limits, note, self.executor.now_s,
                         is_selective=self.game.is_selective and self.executor.flags.is_selective,
                         multipv=request.multipv, root_moves=first_moves, before=tuple(finished),
-                        has_windows=self.executor.flags.has_windows,
+                        has_windows=self.executor.flags.has_windows, on_failure=on_failure,
                     )  # fmt: skip
             if checkpointer is not None:
                 checkpointer.save()

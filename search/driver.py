@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +21,7 @@ from search.scores import mate_distance
 from search.searcher import Job
 from search.searchers import AnySearcher, open_searcher
 from search.statistics import Statistics
-from tt_store.layout import BOUND_EXACT
+from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
 from tt_store.segment import Segment
 
 DEFAULT_TABLE_MB = 64.0
@@ -87,6 +88,23 @@ class Iteration:
 
 
 @dataclass(frozen=True)
+class FailedWindow:
+    """A score outside its window: a bound, after which a wider window is searched."""
+
+    depth: int
+    rank: int
+    """1 for the best line, and so on."""
+    score: int
+    """From the root's side to move."""
+    bound: int
+    """`BOUND_LOWER` or `BOUND_UPPER`."""
+    line: tuple[int, ...]
+    """What reaches a lower bound, as far as it is known."""
+    statistics: Statistics
+    """Of the iteration so far."""
+
+
+@dataclass(frozen=True)
 class SearchResult:
     """What a whole search came to."""
 
@@ -133,6 +151,7 @@ def deepen(
     root_moves: tuple[int, ...] = (),
     before: Sequence[Iteration] = (),
     has_windows: bool = True,
+    on_failure: Callable[[FailedWindow], None] = lambda _failure: None,
 ) -> SearchResult:
     """Search deeper and deeper until a limit is reached or all lines are solved.
 
@@ -165,6 +184,8 @@ def deepen(
         Iterations that an earlier run has finished, from depth 1 on: this one goes on behind them.
     has_windows
         Whether the search is quicker with narrow windows; without, each one is open.
+    on_failure
+        Called when a score has fallen outside its window.
     """
     started = clock()
     facts = referee.facts(position)
@@ -192,7 +213,9 @@ def deepen(
         depth = min(referee.game.next_depth(position, depth), last_depth)
         # Only a forged entry of the table gives a score without moves: those of before, or any legal one, stand in.
         known = [line.moves for line in lines.unsolved] + [(move,) for move in first_moves]
-        results, spent, researches = _search_lines(root_search, lines.aspirations, depth, lines.left_out, known)
+        results, spent, researches = _search_lines(
+            root_search, lines.aspirations, depth, lines.left_out, known, on_failure
+        )
         total = total.merged(spent)
         if not results:
             break
@@ -260,6 +283,7 @@ def _search_lines(
     depth: int,
     left_out: tuple[int, ...],
     known: list[tuple[int, ...]],
+    on_failure: Callable[[FailedWindow], None],
 ) -> tuple[list[RootResult], Statistics, int]:
     """Search one depth for all lines; returns none of them if the search was stopped before it had the last one.
 
@@ -267,8 +291,9 @@ def _search_lines(
     """
     results: list[RootResult] = []
     spent, researches = Statistics(), 0
-    for aspiration in aspirations:
-        result, more, failures = _search_depth(root_search, aspiration, depth, left_out)
+    for rank, aspiration in enumerate(aspirations, 1):
+        tell = partial(_tell_failure, on_failure, depth, rank, spent)
+        result, more, failures = _search_depth(root_search, aspiration, depth, left_out, tell)
         spent, researches = spent.merged(more), researches + failures
         if not result.is_finished:
             return [], spent, researches
@@ -278,8 +303,27 @@ def _search_lines(
     return results, spent, researches
 
 
+def _tell_failure(
+    on_failure: Callable[[FailedWindow], None],
+    depth: int,
+    rank: int,
+    before: Statistics,
+    window: Window,
+    result: RootResult,
+    spent: Statistics,
+) -> None:
+    """Tell a bound; `before` counts the lines above this one, `spent` all tries at it."""
+    is_low = result.score <= window.alpha
+    line, bound = ((), BOUND_UPPER) if is_low else (result.line, BOUND_LOWER)
+    on_failure(FailedWindow(depth, rank, result.score, bound, line, before.merged(spent)))
+
+
 def _search_depth(
-    root_search: RootSearch, aspiration: Aspiration, depth: int, left_out: tuple[int, ...]
+    root_search: RootSearch,
+    aspiration: Aspiration,
+    depth: int,
+    left_out: tuple[int, ...],
+    on_failure: Callable[[Window, RootResult, Statistics], None],
 ) -> tuple[RootResult, Statistics, int]:
     """Search one depth until its score lies inside the window; returns what all tries counted, and how many failed."""
     window = aspiration.begin(depth)
@@ -294,6 +338,7 @@ def _search_depth(
             aspiration.finish(result.score)
             return result, spent, researches
         researches += 1
+        on_failure(window, result, spent)
         window = aspiration.after_failure(window, result.score)
 
 
