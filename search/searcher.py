@@ -47,6 +47,8 @@ class Job(NamedTuple):
     """Hashes of the positions before this one that can come back, the latest last: `ply` of them are the search's."""
     left_out: tuple[int, ...] = ()
     """First moves that are not searched, fewer than there are; only at ply 0."""
+    settings: tuple[int, ...] = ()
+    """What else the algorithm must know: a `search.mcts_settings.Slice`; empty for the others."""
 
 
 class Outcome(NamedTuple):
@@ -64,6 +66,8 @@ class Outcome(NamedTuple):
     statistics: Statistics
     best_move: int
     """First move of the line, else what the table holds for the position; `NO_MOVE` if nothing is known."""
+    values: tuple[int, ...] = ()
+    """What one score cannot say: empty for the algorithms whose answer is one."""
 
     @property
     def is_finished(self) -> bool:
@@ -99,6 +103,8 @@ class Searcher:
         Of a simulated worker (`Flags.stepped`): whom it waits for, after how many nodes.
     """
 
+    KERNEL = "search.kernel"
+
     def __init__(
         self,
         game: Game,
@@ -113,7 +119,7 @@ class Searcher:
     ) -> None:
         self.game, self.flags = game, flags
         self.referee = Referee(game, notice)
-        self._kernel = jit.specialise("search.kernel", game, flags)
+        self._kernel = jit.specialise(self.KERNEL, game, flags)
         self.segment, self.controls = segment, controls
         self._memory = np.zeros(at.workspace_words(game.max_moves, game.history_words), np.int64)
         self._address = self._memory.ctypes.data
@@ -126,7 +132,7 @@ class Searcher:
             self._put(at.RESUME_ADDRESS, turns.resume_address)
             self._put(at.STEP_NODES, NO_NODE_LIMIT)
         self._variant_salt = variant_salt(flags)
-        start = Job(game.parse(""), depth=1)
+        start = self._first_job()
         if turns is not None:
             turns.resume()
         jit.warm_up(self._kernel, lambda: self._call(start), notice)
@@ -134,6 +140,10 @@ class Searcher:
             # The first call had one turn for all of it.
             turns.await_yield()
             self._put(at.STEP_NODES, step_nodes)
+
+    def _first_job(self) -> Job:
+        """Return what loads or compiles the kernel."""
+        return Job(self.game.parse(""), depth=1)
 
     def run(self, job: Job) -> Outcome:
         """Search a job to its end, its limits, or a control word."""
