@@ -16,9 +16,11 @@ from typing import NamedTuple, Protocol
 from cluster.records import Task, TaskResult, WorkerInfo
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
+from search.mcts_settings import Part
 from search.referee import print_notice
 from search.rules import Game
-from search.searcher import Job, Searcher, variant_salt
+from search.searcher import Job, variant_salt
+from search.searchers import AnySearcher, open_searcher
 from tt_store.deepest import deepest
 from tt_store.errors import RunFailedError
 from tt_store.exchange import deliver
@@ -73,6 +75,8 @@ class Executor(Protocol):
     def exchanged_entries(self) -> int:
         """How many entries of tables have gone to other machines so far."""
 
+    table_part: Part
+    """Which part of each machine's table a search may fill with what is its own; entries lie all over it."""
     is_simulated: bool
     """Whether its time is virtual: whoever polls keeps the time limit then."""
 
@@ -119,7 +123,7 @@ class Executor(Protocol):
         """Stop the workers and give everything back; a second call does nothing."""
 
 
-def run_task(searcher: Searcher, task: Task) -> TaskResult:
+def run_task(searcher: AnySearcher, task: Task) -> TaskResult:
     """Run one task on a searcher: what every executor's worker does."""
     started = time.perf_counter()
     job = Job(
@@ -136,6 +140,7 @@ def run_task(searcher: Searcher, task: Task) -> TaskResult:
         salt=task.salt,
         history=task.history,
         left_out=task.left_out,
+        settings=task.settings,
     )
     outcome = searcher.run(job)
     return TaskResult(
@@ -149,6 +154,7 @@ def run_task(searcher: Searcher, task: Task) -> TaskResult:
         statistics=outcome.statistics,
         elapsed_s=time.perf_counter() - started,
         best_move=outcome.best_move,
+        values=outcome.values,
     )
 
 
@@ -160,6 +166,7 @@ class _OneMachine:
     call_s = 0.0
     prefetch = 0
     exchanged_entries = 0
+    table_part = Part()
     is_simulated = False
 
     def __init__(self, game: Game, workers: int, table_mb: float, flags: Flags, notice: Callable[[str], None]) -> None:
@@ -168,7 +175,7 @@ class _OneMachine:
         self._controls = Controls(self._segment.control_address)
         self.flags, self._salt = flags, variant_salt(flags)
         self._searchers = [
-            Searcher(game, self._segment, self._controls, flags=flags, slot=slot, notice=notice)
+            open_searcher(game, self._segment, self._controls, flags=flags, slot=slot, notice=notice)
             for slot in range(workers)
         ]
 

@@ -24,9 +24,11 @@ from cluster.records import Task, WorkerInfo, pack_tasks, unpack_results
 from cluster.worker import Setup
 from search.controls import ABORT_BOUND, CONTROL_WORDS, Controls
 from search.flags import Flags
+from search.mcts_settings import Part
 from search.referee import Referee, print_notice
 from search.rules import Game
-from search.searcher import Searcher, variant_salt
+from search.searcher import variant_salt
+from search.searchers import open_searcher
 from tt_store.errors import RunFailedError, TableError
 from tt_store.layout import BYTES_PER_MB, NO_MOVE
 from tt_store.memory import default_directory, free_bytes, why_not_created
@@ -70,6 +72,7 @@ class RayExecutor:
     least_grain_s = 0.15
     call_s = 0.0015
     prefetch = 1
+    table_part = Part()
     is_simulated = False
 
     def __init__(
@@ -189,7 +192,8 @@ class RayExecutor:
 
     def poll(self, timeout_s: float) -> list[Event]:
         """Wait for calls that have been answered, or whose worker has died; see who has come and gone."""
-        self._exchange.step({machine.node_id: machine.agent for machine in self._fleet.machines}, self.now_s())
+        if self.flags.keeps_entries:
+            self._exchange.step({machine.node_id: machine.agent for machine in self._fleet.machines}, self.now_s())
         events: list[Event] = [*self._fleet.look()]
         # Another thread may submit meanwhile: its calls are waited for by the next poll.
         calls = {call: member for member in list(self._fleet.members.values()) for call in list(member.calls)}
@@ -296,7 +300,7 @@ def _compile_here(game: Game, flags: Flags, notice: Callable[[str], None]) -> No
     """Compile the kernel before this machine's agent does: an agent's word would reach nobody."""
     words = (ctypes.c_int64 * CONTROL_WORDS)()
     with Segment.private(_SMALLEST_MB) as segment:
-        Searcher(game, segment, Controls(ctypes.addressof(words)), flags=flags, notice=notice)
+        open_searcher(game, segment, Controls(ctypes.addressof(words)), flags=flags, notice=notice)
 
 
 def _check_room(table_mb: float, directory: Path | None) -> None:

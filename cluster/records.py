@@ -31,6 +31,10 @@ class WireLimits(NamedTuple):
 
 
 _LIMITS = WireLimits(8 << 20, 4096)
+MAX_VALUES = 4096
+"""Of a result."""
+MAX_SETTINGS = 16
+"""Of a task."""
 
 
 class Task(NamedTuple):
@@ -56,6 +60,8 @@ class Task(NamedTuple):
     """Hashes of the positions before this one that can come back, the latest last."""
     left_out: tuple[int, ...] = ()
     """First moves of the whole search that are not searched; only of a task at ply 0."""
+    settings: tuple[int, ...] = ()
+    """What else the algorithm must know, at most `MAX_SETTINGS` integers; see `search.searcher.Job`."""
 
 
 class TaskResult(NamedTuple):
@@ -75,6 +81,8 @@ class TaskResult(NamedTuple):
     """Seconds that the worker spent on it."""
     best_move: int = NO_MOVE
     """What looks best at its position, even if unfinished; `NO_MOVE` if nothing is known."""
+    values: tuple[int, ...] = ()
+    """What one score cannot say, as the algorithm defines it: at most `MAX_VALUES` integers."""
 
     @property
     def is_finished(self) -> bool:
@@ -165,8 +173,9 @@ def _checked_task(row: Sequence[Any]) -> Task:
         position=_integers(row[2], "position", -(1 << 63), (1 << 64) - 1),
         history=_integers(row[11], "history", -(1 << 63), (1 << 63) - 1),
         left_out=_integers(row[12], "left_out", 1, MOVE_MASK, MAX_FIRST_MOVES),
+        settings=_integers(row[13], "settings", -(1 << 63), (1 << 63) - 1, MAX_SETTINGS),
     )
-    numbers = task._replace(position=(), history=(), left_out=())
+    numbers = task._replace(position=(), history=(), left_out=(), settings=())
     _within(numbers.task_id, "task_id", 1, 1 << 47)
     _within(numbers.epoch, "epoch", 1, 1 << 62)
     _within(numbers.depth, "depth", 0, MAX_DEPTH)
@@ -186,7 +195,11 @@ def _checked_result(row: Sequence[Any]) -> TaskResult:
     counts = _integers(row[7], "statistics", 0, 1 << 62)
     if len(counts) != len(Statistics._fields):
         raise RecordError("a result's statistics have a wrong number of fields")
-    result = TaskResult(*row)._replace(line=_integers(row[6], "line", 1, MOVE_MASK), statistics=Statistics(*counts))
+    result = TaskResult(*row)._replace(
+        line=_integers(row[6], "line", 1, MOVE_MASK),
+        statistics=Statistics(*counts),
+        values=_integers(row[10], "values", -(1 << 63), (1 << 63) - 1, MAX_VALUES),
+    )
     _within(result.task_id, "task_id", 1, 1 << 47)
     _within(result.epoch, "epoch", 1, 1 << 62)
     _within(result.score, "score", -INFINITY, INFINITY)

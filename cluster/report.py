@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from search.algorithms import score_text
+from search.chance_rules import chance_rules_of
 from search.driver import Iteration, SearchResult
+from search.flags import Algorithm
+from search.mcts_standing import VERDICT_NAMES
 from search.rules import Game
 from search.scores import mate_distance
 from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
@@ -70,13 +74,16 @@ class SearchReport:
     machines: int
     table_mb: float
     strategy: str
+    algorithm: Algorithm
+    is_chance: bool
+    """Whether chance moves first: the position has a value then, and no best move."""
     overheads: Overheads
 
     @property
     def best_move(self) -> str | None:
-        """The best move in its users' notation; None if the game is over."""
+        """The best move in its users' notation; None if the game is over, or chance moves."""
         move = self.result.best_move
-        return None if move is None else self.game.move_text(self.result.position, move)
+        return None if move is None or self.is_chance else self.game.move_text(self.result.position, move)
 
     @property
     def lines(self) -> tuple[RankedLine, ...]:
@@ -101,7 +108,8 @@ class SearchReport:
     def score_text(self, score: int | None = None) -> str:
         """Return a score, by default the final one, in its users' convention."""
         result = self.result
-        text = self.game.score_text(result.position, result.score if score is None else score, result.is_solved)
+        shown = result.score if score is None else score
+        text = score_text(self.game, self.algorithm, result.position, shown, result.is_solved)
         return text if score is not None else f"{_AT_BOUND[result.bound]}{text}"
 
     def as_json(self) -> dict[str, Any]:
@@ -129,6 +137,9 @@ class SearchReport:
             "machines": self.machines,
             "table_mb": self.table_mb,
             "strategy": self.strategy,
+            "algorithm": self.algorithm.label,
+            "expected_value": chance_rules_of(self.game).expected_value(result.score),
+            **self._playouts_json(),
             "first_move_fail_high_rate": statistics.first_move_fail_high_rate,
             "iterations": [
                 _iteration_json(item, lines)
@@ -146,6 +157,27 @@ class SearchReport:
                 "exchanged_entries": self.overheads.exchanged_entries,
                 "busy_s": list(self.overheads.busy_s),
             },
+        }
+
+    def _playouts_json(self) -> dict[str, Any]:
+        """Return what a Monte Carlo tree search alone can tell."""
+        moves = self.result.root_moves
+        if not moves:
+            return {}
+        position = self.result.position
+        return {
+            "playouts": self.result.statistics.nodes,
+            "win_rate": moves[0].win_rate,
+            "proved": VERDICT_NAMES[moves[0].verdict] if self.result.is_solved else None,
+            "root_moves": [
+                {
+                    "move": self.game.move_text(position, move.move),
+                    "visits": move.visits,
+                    "win_rate": move.win_rate,
+                    "proved": VERDICT_NAMES[move.verdict],
+                }
+                for move in moves
+            ],
         }
 
 

@@ -16,16 +16,21 @@ from cluster.coordinator import Coordinator, Epochs
 from cluster.executor import Executor, ThreadExecutor
 from cluster.fingerprint import fingerprint
 from cluster.logs import LOGGER
+from cluster.monte_carlo import SLICE_S, MonteCarloSplitter
 from cluster.position_rules import PositionRules, words_of
 from cluster.report import RankedLine, SearchReport
 from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
-from cluster.strategies import DYNAMIC, SINGLE, STRATEGIES
+from cluster.strategies import SINGLE, STRATEGIES, STRATEGY_NAMES, strategies_of
+from search.algorithms import HAS_DEPTH, PROVES_MATES, chosen, flags_for, score_text
 from search.controls import MAX_WORKERS
+from search.aspiration import FULL_WINDOW
 from search.driver import DEFAULT_TABLE_MB, Iteration, deepen
-from search.flags import FULL_WIDTH, Flags
+from search.flags import FULL_WIDTH, Algorithm, Flags
 from search.game_record import GameRecord
 from search.limits import MAX_FIRST_MOVES, Limits, stopped_after
+from search.mcts_driver import Growth
+from search.mcts_settings import MonteCarloSettings
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
 from search.solving import Question, plies_to_solve, solve, solving_flags
@@ -55,6 +60,10 @@ class SearchRequest:
     """The first moves that are searched, each once however often it is named; empty for all."""
     solve: Question | None = None
     """What is to be proved, at one go; None for iterative deepening."""
+    algorithm: str | None = None
+    """A name of `search.algorithms`; None for the one that suits the game, or that a session runs already."""
+    monte_carlo: MonteCarloSettings = MonteCarloSettings()
+    """The numbers of a Monte Carlo tree search, whose limit of nodes is one of playouts."""
 
 
 def open_session(
@@ -83,16 +92,16 @@ def open_session(
     address
         None for threads of this process; else as for `cluster.ray_executor.RayExecutor`.
     flags, notice
-        As for `search.searcher.Searcher`. If the request asks for a mate, a selective search becomes one of full width;
-        if it asks for a solution, the table is used as the game says.
+        As for `search.searcher.Searcher`; the algorithm is the request's. If it asks for a mate, a selective search
+        becomes one of full width; if it asks for a solution, the table is used as the game says.
     options
         Of workers on Ray.
 
     Raises
     ------
     RootsplitError
-        If the game, the position, the strategy, the number of lines, the first moves, the table's size, the number of
-        workers or the address are wrong.
+        If the game, the algorithm, the position, the strategy, the number of lines, the first moves, the table's size,
+        the number of workers or the address are wrong.
     """
     if address is None and options.table_directory is not None:
         raise OptionsError("threads keep the table in their own memory: --table-dir is for workers on Ray (--address)")
@@ -101,6 +110,7 @@ def open_session(
         flags = FULL_WIDTH
     if request.solve is not None:
         flags = solving_flags(game, flags)
+    flags = flags_for(game, request.algorithm, flags)
     if address is None:
         size_mb = fitting_mb() if table_mb is None else table_mb
         threads = ThreadExecutor(game, workers or cores(), size_mb, flags=flags, notice=notice)
@@ -112,8 +122,8 @@ def open_session(
 
 
 def _check_options(request: SearchRequest) -> None:
-    if request.strategy is not None and request.strategy not in STRATEGIES:
-        raise RulesError(f"unknown strategy {request.strategy!r}: there are {', '.join(sorted(STRATEGIES))}")
+    if request.strategy is not None and request.strategy not in STRATEGY_NAMES:
+        raise RulesError(f"unknown strategy {request.strategy!r}: there are {', '.join(STRATEGY_NAMES)}")
     if not 1 <= request.multipv <= MAX_FIRST_MOVES:
         raise RulesError(f"multipv must be from 1 to {MAX_FIRST_MOVES} lines, not {request.multipv}")
     limits = request.limits
@@ -126,6 +136,40 @@ def _check_options(request: SearchRequest) -> None:
         raise RulesError(
             "a solution is searched to the end of the game for one line: no depth, mate, contempt, multipv"
         )
+
+
+def _strategy(request: SearchRequest, algorithm: Algorithm, workers: int, is_chance: bool) -> str:
+    """Return the strategy of a request for some workers.
+
+    Raises
+    ------
+    RulesError
+        If it cannot split such a search.
+    """
+    if is_chance and (request.strategy or SINGLE) != SINGLE:
+        raise RulesError(
+            "chance moves first in this position, so there are no first moves to split: leave --strategy out"
+        )
+    if is_chance:
+        return SINGLE
+    possible = strategies_of(algorithm)
+    if request.strategy not in (None, SINGLE, *possible):
+        fitting = " or ".join((*possible, SINGLE))
+        raise RulesError(f"{algorithm.label} cannot be split so: the strategy is {fitting}, not {request.strategy}")
+    return request.strategy or (SINGLE if workers == 1 else possible[0])
+
+
+def _check_question(request: SearchRequest, algorithm: Algorithm, is_chance: bool) -> None:
+    """Refuse what an algorithm does not answer."""
+    if algorithm not in PROVES_MATES and (request.limits.mate is not None or request.solve is not None):
+        measure = "a depth" if algorithm in HAS_DEPTH else "playouts"
+        raise RulesError(f"{algorithm.label} proves no mates and no solutions: give it {measure}, nodes or a time")
+    if algorithm not in HAS_DEPTH and request.limits.depth is not None:
+        raise RulesError(f"{algorithm.label} goes to no depth: give it playouts, nodes or a time")
+    if algorithm not in HAS_DEPTH and request.contempt:
+        raise RulesError(f"{algorithm.label} knows wins, draws and losses alone: it takes no contempt")
+    if is_chance and (request.multipv > 1 or request.root_moves):
+        raise RulesError("chance moves first in this position: it has one value, and no first moves to choose from")
 
 
 def _first_moves(referee: Referee, position: Any, texts: tuple[str, ...]) -> tuple[int, ...]:
@@ -149,6 +193,7 @@ def checked_game(
         As `open_session` does.
     """
     game = load_game(game_name)
+    algorithm = chosen(game, request.algorithm)
     if workers is not None and not 1 <= workers <= MAX_WORKERS:
         raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")
     _check_options(request)
@@ -156,6 +201,9 @@ def checked_game(
         Segment.private(table_mb).close()
     referee = Referee(game, notice)
     position = referee.play_texts(game.parse(request.position), request.moves)
+    is_chance = bool(referee.facts(position).is_chance)
+    _strategy(request, algorithm, workers or cores(), is_chance)
+    _check_question(request, algorithm, is_chance)
     if request.solve is not None:
         plies_to_solve(game, position)
     if not referee.legal_moves(position):
@@ -245,19 +293,17 @@ class Session:
         root = self._root(request)
         position = self.game.position(root.position)
         first_moves = _first_moves(self.referee, position, request.root_moves)
-        workers = self.executor.workers()
-        strategy = request.strategy or (DYNAMIC if len(workers) > 1 else SINGLE)
+        workers, algorithm = self.executor.workers(), self.executor.flags.algorithm
+        if request.algorithm not in (None, algorithm.label):
+            raise RulesError(f"this session runs {algorithm.label}: {request.algorithm} needs one of its own")
+        is_chance = bool(self.referee.facts(position).is_chance)
+        _check_question(request, algorithm, is_chance)
+        strategy = _strategy(request, algorithm, len(workers), is_chance)
+        if checkpoint is not None and algorithm == Algorithm.MCTS:
+            raise CheckpointError("the tree of a Monte Carlo tree search is not saved: it takes no checkpoint")
         checkpointer = None if checkpoint is None else self._checkpointer(checkpoint, request, root, first_moves)
         before = None if checkpointer is None else checkpointer.resume()
         finished = [] if before is None else self._checked(before, position)
-        root_search = Coordinator(
-            self.executor,
-            self._splitter(request, strategy, root),
-            self._epochs,
-            request.limits,
-            partial(self._splitter_after, request, strategy, root),
-            lambda: None if checkpointer is None else checkpointer.tick(),
-        )
 
         def note(iteration: Iteration) -> None:
             finished.append(iteration)
@@ -267,13 +313,26 @@ class Session:
                 checkpointer.note(iteration)
             on_iteration(iteration)
 
+        growth = None
+        if algorithm == Algorithm.MCTS:
+            growth = Growth(self.referee, position, first_moves, request.multipv, note, self.executor.now_s)
+        root_search = Coordinator(
+            self.executor,
+            self._splitter(request, strategy, root) if growth is None else self._tree(request, strategy, root, growth),
+            self._epochs,
+            request.limits,
+            partial(self._splitter_after, request, strategy, root),
+            lambda: None if checkpointer is None else checkpointer.tick(),
+        )
         self._epochs.begin()
         self.executor.begin_search()
         if before is not None:
             self.executor.deliver(before.entries)
         try:
             with stopped_after(None if self.executor.is_simulated else request.limits.time_s, self.stop):
-                if request.solve is not None:
+                if growth is not None:
+                    result = growth.result(root_search(1, FULL_WINDOW, ()).statistics)
+                elif request.solve is not None:
                     result = solve(
                         root_search, self.referee, position, request.solve, note, self.executor.now_s, first_moves
                     )
@@ -304,6 +363,8 @@ class Session:
             machines=len({info.machine for info in workers}),
             table_mb=self._table_mb,
             strategy=strategy,
+            algorithm=algorithm,
+            is_chance=is_chance,
             overheads=root_search.overheads(result.time_s, max(1, len(workers))),
         )
 
@@ -334,6 +395,13 @@ class Session:
         grain_s = max(request.settings.grain_s, self.executor.least_grain_s)
         settings = replace(request.settings, grain_s=grain_s)
         return STRATEGIES[strategy](root, self.executor.numbers.task_ids, settings)
+
+    def _tree(self, request: SearchRequest, strategy: str, root: Root, growth: Growth) -> Splitter:
+        executor = self.executor
+        return MonteCarloSplitter(
+            root, executor.numbers.task_ids, growth, request.monte_carlo,
+            max(SLICE_S, executor.least_grain_s), strategy == SINGLE, executor.table_part,
+        )  # fmt: skip
 
     def _splitter_after(
         self, request: SearchRequest, strategy: str, root: Root, line: tuple[int, ...]
@@ -379,7 +447,7 @@ class Session:
 
     def _told(self, position: Any, iteration: Iteration) -> str:
         """Return a clause that tells an iteration."""
-        score = self.game.score_text(position, iteration.score, False)
+        score = score_text(self.game, self.executor.flags.algorithm, position, iteration.score, False)
         line = " ".join(self.referee.line_texts(position, iteration.line))
         return f"depth {iteration.depth} was finished with score {score}, line {line}"
 
@@ -387,6 +455,6 @@ class Session:
         lines = []
         for rank, line in enumerate(iteration.lines, 1):
             texts = tuple(self.referee.line_texts(position, line.moves))
-            score_text = self.game.score_text(position, line.score, line.is_solved)
-            lines.append(RankedLine(rank, texts[0], line.score, score_text, iteration.depth, texts, line.is_solved))
+            text = score_text(self.game, self.executor.flags.algorithm, position, line.score, line.is_solved)
+            lines.append(RankedLine(rank, texts[0], line.score, text, iteration.depth, texts, line.is_solved))
         return tuple(lines)

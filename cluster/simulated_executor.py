@@ -25,9 +25,11 @@ from cluster.executor import Event, Numbers, ResultEvent, run_task
 from cluster.records import Task, TaskResult, WorkerInfo
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
+from search.mcts_settings import Part
 from search.referee import print_notice
 from search.rules import Game
-from search.searcher import Searcher, variant_salt
+from search.searcher import variant_salt
+from search.searchers import AnySearcher, open_searcher
 from search.turns import Turns
 from tt_store.deepest import deepest
 from tt_store.errors import RunFailedError
@@ -87,7 +89,7 @@ class _Simulated:
 
     info: WorkerInfo
     machine: int
-    searcher: Searcher
+    searcher: AnySearcher
     turns: Turns
     inbox: deque[Task] = field(default_factory=deque)
     calls: deque[int] = field(default_factory=deque)
@@ -136,6 +138,7 @@ class SimulatedExecutor:
 
     least_grain_s = 0.0
     prefetch = 1
+    table_part = Part()
     is_simulated = True
 
     def __init__(
@@ -158,7 +161,7 @@ class SimulatedExecutor:
         self._now_s = 0.0
         self.exchanged_entries = 0
         self._outboxes = [Outbox(segment) for segment in self._segments]
-        travels = machines > 1 and model.exchange_s > 0
+        travels = machines > 1 and model.exchange_s > 0 and flags.keeps_entries
         self._next_exchange_s = model.exchange_s if travels else math.inf
         self._order = itertools.count()
         self._events: list[tuple[float, int, int, _Payload]] = []
@@ -285,7 +288,7 @@ class SimulatedExecutor:
     ) -> _Simulated:
         machine, slot = divmod(number, self.model.workers_a_machine)
         turns = Turns()
-        searcher = Searcher(
+        searcher = open_searcher(
             game, self._segments[machine], self._controls[machine], flags=flags, slot=slot, notice=notice,
             turns=turns, step_nodes=step_nodes,
         )  # fmt: skip

@@ -8,8 +8,12 @@ from cluster.dynamic_splitter import DynamicSplitter
 from cluster.root_splitter import RootSplitter, SingleSplitter
 from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
+from search.algorithms import SPLIT_ANYWHERE
+from search.flags import Algorithm
 
 DYNAMIC, ROOT, SINGLE = "dynamic", "root", "single"
+TREE = "tree"
+"""Of Monte Carlo tree search: a machine's workers grow one tree, machines grow one each."""
 
 Strategy = Callable[[Root, Iterator[int], SplitSettings], Splitter]
 
@@ -19,3 +23,12 @@ STRATEGIES: dict[str, Strategy] = {
     SINGLE: lambda root, task_ids, _settings: SingleSplitter(root, task_ids),
 }
 """`dynamic` splits wherever work is wanted, `root` at the root only, `single` not at all."""
+
+STRATEGY_NAMES = (*STRATEGIES, TREE)
+
+
+def strategies_of(algorithm: Algorithm) -> tuple[str, ...]:
+    """Return the strategies that split a search of an algorithm, the best first."""
+    if algorithm == Algorithm.MCTS:
+        return (TREE,)
+    return (DYNAMIC, ROOT) if algorithm in SPLIT_ANYWHERE else (ROOT,)

@@ -12,12 +12,14 @@ import numpy as np
 from search import workspace as at
 from search.aspiration import FULL_WINDOW, Aspiration, Window
 from search.controls import CONTROL_WORDS, Controls
-from search.flags import Flags
+from search.flags import Algorithm, Flags
 from search.limits import Limits, stopped_after
+from search.mcts_standing import RootMove
 from search.referee import Facts, Referee, print_notice
 from search.rules import Game
 from search.scores import mate_distance
-from search.searcher import Job, Searcher
+from search.searcher import Job
+from search.searchers import AnySearcher, open_searcher
 from search.statistics import Statistics
 from tt_store.layout import BOUND_EXACT
 from tt_store.segment import Segment
@@ -99,6 +101,8 @@ class SearchResult:
     line: tuple[int, ...]
     bound: int = BOUND_EXACT
     """What the score says of the value: a cheaper question than the value (`search.solving`) finds but a bound."""
+    root_moves: tuple[RootMove, ...] = ()
+    """What playouts say of the first moves, the best first; of Monte Carlo tree search only."""
 
     @property
     def depth(self) -> int:
@@ -340,9 +344,14 @@ def search(
     control_words = np.zeros(CONTROL_WORDS, np.int64)
     controls = Controls(control_words.ctypes.data)
     with Segment.private(table_mb) as segment:
-        searcher = Searcher(game, segment, controls, flags=flags, notice=notice)
+        searcher = open_searcher(game, segment, controls, flags=flags, notice=notice)
         root_search = OneCore(searcher, Job(position, depth=1, contempt=contempt), limits)
         with stopped_after(limits.time_s, lambda: controls.stop(Job(None, 0).epoch)):
+            if flags.algorithm == Algorithm.MCTS:
+                from search import mcts_driver  # It is built on this module's records.
+
+                growth = mcts_driver.Growth(searcher.referee, position, root_moves, multipv, on_iteration)
+                return mcts_driver.grow(searcher, Job(position, depth=1), limits, growth)
             is_selective = game.is_selective and flags.is_selective
             return deepen(
                 root_search, searcher.referee, position, limits, on_iteration,
@@ -363,7 +372,7 @@ class OneCore:
         Nodes are kept here.
     """
 
-    def __init__(self, searcher: Searcher, job: Job, limits: Limits) -> None:
+    def __init__(self, searcher: AnySearcher, job: Job, limits: Limits) -> None:
         self._searcher, self._job = searcher, job
         self._nodes_left = limits.node_limit
 

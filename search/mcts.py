@@ -231,7 +231,7 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
     if poll(memory, 1) != at.RUNNING:
         return 0
     capacity, number = read_int(memory + words.TREE_CAPACITY), read_int(memory + words.TREE_NUMBER)
-    tree = tree_at(read_int(memory + at.TABLE_ADDRESS), capacity, number)
+    tree = tree_at(read_int(memory + words.TREE_ADDRESS), capacity, number)
     root = join(tree)
     origin, first_stream = read_int(memory + words.ORIGIN), read_int(memory + words.FIRST_STREAM)
     made = np.int64(0)

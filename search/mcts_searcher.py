@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from search import mcts_settings as words
 from search import workspace as at
-from search.mcts_settings import SettingsError, Slice
+from search.mcts_settings import SettingsError, slice_of
 from search.mcts_standing import RootMove, Standing
 from search.mcts_tree import UNKNOWN, NodeView, TreeView, nodes_in
 from search.scores import MAX_PLY
 from search.searcher import Job, Outcome, Searcher
 from search.statistics import Statistics
-from tt_store.layout import BYTES_PER_MB, NO_MOVE
+from tt_store.layout import BUCKET_BYTES, BYTES_PER_MB, NO_MOVE
 
 
 class MonteCarloSearcher(Searcher):
@@ -19,8 +19,6 @@ class MonteCarloSearcher(Searcher):
     A job's node limit is its number of playouts, its `settings` are a `search.mcts_settings.Slice`; depth, window,
     contempt and salt mean nothing. Jobs of one tree number share a tree, and must have the same position.
     """
-
-    KERNEL = "search.mcts"
 
     def run(self, job: Job) -> Outcome:
         """Make a job's playouts, until a control word or the root's proof ends it.
@@ -37,8 +35,8 @@ class MonteCarloSearcher(Searcher):
             If the memory is too small for the root and its moves.
         """
         self._call(job)
-        slice_ = Slice(*job.settings)
-        view = TreeView(self.segment.table_address, self.segment.size_bytes, slice_.tree_number)
+        slice_ = slice_of(job.settings)
+        view = TreeView(*self._room(slice_), slice_.tree_number)
         status, statistics = self._get(at.STATUS), Statistics(*map(int, self._memory[: at.STATISTICS_WORDS]))
         root = view.root
         children = [] if root is None else view.children(root.node)
@@ -46,7 +44,9 @@ class MonteCarloSearcher(Searcher):
             moves = self.game.max_moves + 1
             if status != at.STOPPED and view.capacity < moves:
                 size_mb = (view.capacity and moves) * 24 / BYTES_PER_MB
-                raise SettingsError(f"the tree needs memory for {moves} nodes, {size_mb:.1f} MB: ask for more with --table")
+                raise SettingsError(
+                    f"the tree needs memory for {moves} nodes, {size_mb:.1f} MB: ask for more with --table"
+                )
             return Outcome(0, job.alpha, job.beta, status, (), statistics, NO_MOVE)
         standing = Standing(tuple(RootMove(child.move, child.visits, child.value, child.verdict) for child in children))
         best = standing.ranked[0]
@@ -60,21 +60,29 @@ class MonteCarloSearcher(Searcher):
 
     def _first_job(self) -> Job:
         # No playout at all, so that a tree that others grow stays: the kernel is compiled all the same.
-        return Job(self.game.parse(""), depth=1, node_limit=0, settings=words.MonteCarloSettings().slice(1, 0))
+        return Job(self.game.parse(""), depth=1, node_limit=0, settings=tuple(words.MonteCarloSettings().slice(1, 0)))
 
     def _call(self, job: Job) -> int:
-        slice_ = Slice(*job.settings)
-        self._put(words.TREE_CAPACITY, nodes_in(self.segment.size_bytes))
-        for offset, word in zip(
-            (
-                words.TREE_NUMBER, words.ORIGIN, words.FIRST_STREAM, words.EXPLORATION, words.FIRST_PLAY_URGENCY,
-                words.EXPAND_AFTER, words.LONGEST_PLAYOUT,
-            ),
-            slice_,
-            strict=True,
-        ):  # fmt: skip
+        slice_ = slice_of(job.settings)
+        address, size_bytes = self._room(slice_)
+        for offset, word in (
+            (words.TREE_ADDRESS, address),
+            (words.TREE_CAPACITY, nodes_in(size_bytes)),
+            (words.TREE_NUMBER, slice_.tree_number),
+            (words.ORIGIN, slice_.origin),
+            (words.FIRST_STREAM, slice_.first_stream),
+            (words.EXPLORATION, slice_.exploration),
+            (words.FIRST_PLAY_URGENCY, slice_.first_play_urgency),
+            (words.EXPAND_AFTER, slice_.expand_after),
+            (words.LONGEST_PLAYOUT, slice_.longest_playout),
+        ):
             self._put(offset, word)
         return super()._call(job)
+
+    def _room(self, slice_: Slice) -> tuple[int, int]:
+        """Return the address and the bytes of the memory in which a slice's tree lies."""
+        size_bytes = self.segment.size_bytes // slice_.parts // BUCKET_BYTES * BUCKET_BYTES
+        return self.segment.table_address + slice_.part * size_bytes, size_bytes
 
     def _best_line(self, view: TreeView, children: list[NodeView]) -> tuple[int, ...]:
         """Return the moves from the root on that rank best, as far as they were visited."""

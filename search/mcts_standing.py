@@ -13,6 +13,13 @@ VERDICT_SCORES = {LOST: -THOUSAND, DRAWN: 0, WON: THOUSAND}
 _FIELDS = 3
 
 
+def win_text(score: int, is_proved: bool) -> str:
+    """Return a mean result in thousandths as people read it: a share of wins, or what is proved."""
+    if is_proved:
+        return {THOUSAND: "won", 0: "drawn"}.get(score, "lost")
+    return f"{(score / THOUSAND + 1) / 2:.1%}"
+
+
 class RootMove(NamedTuple):
     """What the playouts say of a first move, for the root's side to move."""
 

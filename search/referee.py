@@ -38,6 +38,8 @@ class Facts(NamedTuple):
     """The hash under which a table holds the position: another one where a draw by the clock is near."""
     clock: int
     """Plies since a move that cannot be undone; 0 for games that have no clock."""
+    is_chance: int = 0
+    """1 if chance moves here, else 0."""
 
     @property
     def is_over(self) -> bool:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from search import jit
+from search.chance_rules import chance_rules_of
 from tt_store.native import as_int, as_word
 from tt_store.table import probe
 
 _game, _flags = jit.binding(__name__)
 _moves, _play, _outcome, _key, _evaluate = _game.moves, _game.play, _game.outcome, _game.key, _game.evaluate
 _side_to_move, _stuck, _clock = _game.side_to_move, _game.stuck, _game.clock
+_is_chance = chance_rules_of(_game).is_chance
 _table_key = jit.specialise("search.repetition", _game, _flags).table_key
 _STUCK = _game.has("stuck")
 _order, _is_quiet, _in_check = _game.order, _game.is_quiet, _game.in_check
@@ -36,8 +38,8 @@ def play_move(position: Any, move: int) -> Any:
 
 
 @jit.cached
-def facts_of(position: Any, room: int) -> tuple[int, int, int, int, int, int]:
-    """Return the outcome, the estimate, the side to move (0 or 1), hash and table's key as signed integers, the clock.
+def facts_of(position: Any, room: int) -> tuple[int, int, int, int, int, int, int]:
+    """Return what `search.referee.Facts` holds, in its order; hash and table's key are signed integers.
 
     There is room for a position's moves at an address.
     """
@@ -46,7 +48,8 @@ def facts_of(position: Any, room: int) -> tuple[int, int, int, int, int, int]:
         result = _stuck(position)
     key = _key(position)
     table_key = as_int(_table_key(position, key))
-    return result, _evaluate(position), _side_to_move(position), as_int(key), table_key, _clock(position)
+    side, is_chance = _side_to_move(position), _is_chance(position)
+    return result, _evaluate(position), side, as_int(key), table_key, _clock(position), is_chance
 
 
 @jit.cached

@@ -51,6 +51,8 @@ Optional names::
     mirror(position)            plain: a symmetric position of equal value, for tests
     swap_sides(position)        plain: the same board with the other side to move, for tests
     SUMMARY                     one line for `rootsplit games`
+    ALGORITHM                   the search that suits the game, where its kind leaves a choice: see `search.algorithms`
+    is_chance(position)         @helper: makes it a game of chance, with what `search.chance_rules` asks for
     PARAMETERS                  what may follow a colon after the game's name, such as ``connect_four:6x5``: then each
                                 text makes a module of its own, whose body asks for it with `parameters(__name__)`
 """

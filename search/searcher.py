@@ -10,7 +10,7 @@ import numpy as np
 from search import jit
 from search import workspace as at
 from search.controls import Controls
-from search.flags import Flags
+from search.flags import Algorithm, Flags
 from search.limits import NO_NODE_LIMIT
 from search.referee import Referee, print_notice
 from search.rules import Game
@@ -19,6 +19,13 @@ from search.statistics import Statistics
 from search.turns import Turns
 from tt_store.layout import BOUND_EXACT, NO_MOVE, WORD_BYTES, unpack
 from tt_store.segment import Segment
+
+_KERNELS = {
+    Algorithm.ALPHA_BETA: "search.kernel",
+    Algorithm.EXPECTIMINIMAX: "search.chance",
+    Algorithm.MCTS: "search.mcts",
+}
+"""Of each algorithm whose kernel has the entry of `search.kernel`."""
 
 
 class Job(NamedTuple):
@@ -103,8 +110,6 @@ class Searcher:
         Of a simulated worker (`Flags.stepped`): whom it waits for, after how many nodes.
     """
 
-    KERNEL = "search.kernel"
-
     def __init__(
         self,
         game: Game,
@@ -119,7 +124,7 @@ class Searcher:
     ) -> None:
         self.game, self.flags = game, flags
         self.referee = Referee(game, notice)
-        self._kernel = jit.specialise(self.KERNEL, game, flags)
+        self._kernel = jit.specialise(_KERNELS[flags.algorithm], game, flags)
         self.segment, self.controls = segment, controls
         self._memory = np.zeros(at.workspace_words(game.max_moves, game.history_words), np.int64)
         self._address = self._memory.ctypes.data

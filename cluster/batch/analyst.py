@@ -13,7 +13,8 @@ from search.driver import OneCore, RootLine, SearchResult, deepen
 from search.limits import stopped_after
 from search.referee import Referee
 from search.rules import Game
-from search.searcher import Job, Searcher
+from search.searcher import Job
+from search.searchers import AnySearcher
 
 CALL_S = 1.0
 """A call ends with the position during which this time is up, so that no finished answer waits for long."""
@@ -32,7 +33,7 @@ class Analyst:
         Whether the table, which is then this worker's alone, is emptied before each position, and all else forgotten.
     """
 
-    def __init__(self, searcher: Searcher, slot: int, is_fresh: bool = False) -> None:
+    def __init__(self, searcher: AnySearcher, slot: int, is_fresh: bool = False) -> None:
         self._searcher, self._slot, self._is_fresh = searcher, slot, is_fresh
         self._searches = 0
 

@@ -72,6 +72,10 @@ def analyse(
     fail_under: Annotated[
         float | None, typer.Option(metavar="PERCENT", help="Exit with 1 if fewer of the scored rows are solved.")
     ] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(help="alpha-beta, expectiminimax, max^n, paranoid or mcts; what suits the game if left out."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object on stdout.")] = False,
 ) -> int:
     """Search every position of files; run the same command again to go on where it was interrupted.
@@ -92,6 +96,7 @@ def analyse(
         settings=RunSettings(
             limits=Limits(depth, nodes, time, mate), multipv=multipv, table_mb=table, is_fresh=fresh,
             is_deterministic=deterministic, split=split, deadline_s=deadline,
+            algorithm=algorithm,
         ),
         format=format_of(output, output_format),
         reading=ReadOptions(input_format, column, first_ply, last_ply, every, only_last),

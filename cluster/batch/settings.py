@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cluster.batch.rows import Overrides
-from search.flags import FULL_WIDTH, Flags
+from search.algorithms import PROVES_MATES, flags_for
+from search.flags import FULL_WIDTH, Algorithm, Flags
 from search.limits import MAX_FIRST_MOVES, Limits
 from search.rules import Game
 from tt_store.errors import RootsplitError
@@ -46,6 +47,8 @@ class RunSettings:
     """Workers on one position."""
     deadline_s: float | None = None
     """After so many seconds a position is given up, and a worker that does not let it go is replaced."""
+    algorithm: str | None = None
+    """A name of `search.algorithms`; None for the one that suits the game."""
 
     def __post_init__(self) -> None:
         limits = self.limits
@@ -68,8 +71,20 @@ class RunSettings:
         return self.is_fresh or self.is_deterministic
 
     def flags(self, game: Game) -> Flags:
-        """Return the kernel's variant: of full width where a mate in so many moves is asked for."""
-        return FULL_WIDTH if self.limits.mate is not None and game.is_selective else Flags()
+        """Return the kernel's variant: of full width where a mate in so many moves is asked for.
+
+        Raises
+        ------
+        RulesError
+            If the algorithm is not sound for the game.
+        SettingsError
+            If it proves no mates, and one is asked for.
+        """
+        is_for_mate = self.limits.mate is not None
+        flags = flags_for(game, self.algorithm, FULL_WIDTH if is_for_mate and game.is_selective else Flags())
+        if is_for_mate and flags.algorithm not in PROVES_MATES:
+            raise SettingsError(f"{flags.algorithm.label} proves no mates: give a depth, nodes or a time")
+        return flags
 
     def limits_of(self, overrides: Overrides) -> Limits:
         """Return the limits of a row: what it says goes before what the run says.
@@ -93,8 +108,10 @@ class RunSettings:
 
     def as_json(self, game: Game) -> dict[str, Any]:
         """Return what decides the answers, apart from a row's own limits."""
-        limits = self.limits
-        return {
+        limits, algorithm = self.limits, self.flags(game).algorithm
+        # Rows of before there was a choice stay what they are.
+        named = {} if algorithm == Algorithm.ALPHA_BETA else {"algorithm": algorithm.label}
+        return named | {
             "version": VERSION,
             "game": game.label if not game.name.endswith(".py") else f"{game.label}, SHA-256 {_file_digest(game.name)}",
             "depth": limits.depth,

@@ -30,6 +30,7 @@ from cluster.scaling.summary import median_run
 from cluster.session import cores
 from cluster.simulated_executor import ClusterModel
 from cluster.strategies import DYNAMIC, SINGLE
+from search.algorithms import flags_for
 from search.flags import Flags
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
@@ -90,7 +91,7 @@ def run_experiment(
         results.begin(environment.as_json())
         bench = Bench(
             game=game,
-            flags=Flags(exact_depth=design.exact_depth),
+            flags=flags_for(game, design.algorithm, Flags(exact_depth=design.exact_depth)),
             most_workers=design.most_workers,
             settings=dict(design.settings),
             is_cold=design.is_cold,
