@@ -23,8 +23,8 @@ from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
 from cluster.strategies import SINGLE, STRATEGIES, STRATEGY_NAMES, strategies_of
 from search.algorithms import HAS_DEPTH, PROVES_MATES, chosen, flags_for, score_text
-from search.controls import MAX_WORKERS
 from search.aspiration import FULL_WINDOW
+from search.controls import MAX_WORKERS
 from search.driver import DEFAULT_TABLE_MB, Iteration, deepen
 from search.flags import FULL_WIDTH, Algorithm, Flags
 from search.game_record import GameRecord

@@ -50,7 +50,7 @@ from search.mcts_tree import (
 from search.random_stream import begin_stream, draw
 from search.scores import MAX_PLY, ONGOING
 from tt_store.layout import WORD_BYTES
-from tt_store.native import as_int, atomic_read_int, read_int, write_int
+from tt_store.native import Integer, as_int, atomic_read_int, read_int, write_int
 
 _game, _flags = jit.binding(__name__)
 _notes = jit.specialise("search.bookkeeping", _game, _flags)
@@ -116,7 +116,8 @@ def judge(position: Any, ply: int, memory: int) -> int:
         if moves(position, begin) == begin:
             result = stuck(position)
     if result != ONGOING:
-        return DRAWN + sign_of(result)
+        sign: int = sign_of(result)
+        return DRAWN + sign
     if REPEATS and ply > 0 and repeats(position, key_of(position), ply, memory) == 1:
         return DRAWN
     return UNKNOWN
@@ -153,7 +154,7 @@ def note_node(position: Any, node: int, ply: int, memory: int) -> int:
 
 @jit.helper
 def chooser(ply: int, memory: int) -> int:
-    """Return who chose the move to a node of the path, 0 or 1: its parent's side to move; the root's own at the root."""
+    """Return who chose the move to a node of the path, 0 or 1: at the root its own side to move."""
     return read_int(memory + words.PATH_SIDES + max(ply - 1, 0) * WORD_BYTES)
 
 
@@ -234,7 +235,7 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
     tree = tree_at(read_int(memory + words.TREE_ADDRESS), capacity, number)
     root = join(tree)
     origin, first_stream = read_int(memory + words.ORIGIN), read_int(memory + words.FIRST_STREAM)
-    made = np.int64(0)
+    made: Integer = np.int64(0)
     while root != FULL and atomic_read_int(links_address(tree, root)) & VERDICT_MASK == UNKNOWN:
         is_due = made + 1 >= read_int(memory + at.NEXT_POLL) or (not STEPPED and made % POLL_PLAYOUTS == 0)
         if is_due and poll(memory, made + 1) != at.RUNNING:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from search import jit
 from search import mcts_settings as words
 from search import workspace as at
@@ -60,4 +58,4 @@ def random_result(position: Any, memory: int) -> int:
             return -sign_of(result) if is_other else sign_of(result)
         count = (last - begin) // WORD_BYTES
         current = play(current, read_int(begin + draw(memory + words.STREAM, count) * WORD_BYTES))
-    return np.int64(0)
+    return 0

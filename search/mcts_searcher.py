@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from search import mcts_settings as words
 from search import workspace as at
-from search.mcts_settings import SettingsError, slice_of
+from search.mcts_settings import SettingsError, Slice, slice_of
 from search.mcts_standing import RootMove, Standing
 from search.mcts_tree import UNKNOWN, NodeView, TreeView, nodes_in
 from search.scores import MAX_PLY

@@ -34,7 +34,7 @@ import numpy as np
 
 from search.jit import helper, inlined
 from tt_store.layout import WORD_BYTES
-from tt_store.native import atomic_add_int, atomic_read_int, compare_exchange, write_int
+from tt_store.native import Integer, atomic_add_int, atomic_read_int, compare_exchange, write_int
 
 HEADER_BYTES = 64
 ROOT_OFFSET = 8
@@ -56,13 +56,13 @@ _ARRAYS = 3
 class Tree(NamedTuple):
     """Where a tree lies; addresses."""
 
-    header: np.int64
-    visits: np.int64
-    values: np.int64
-    links: np.int64
-    capacity: np.int64
+    header: Integer
+    visits: Integer
+    values: Integer
+    links: Integer
+    capacity: Integer
     """Nodes that fit."""
-    number: np.int64
+    number: Integer
 
 
 def nodes_in(size_bytes: int) -> int:

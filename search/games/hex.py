@@ -19,6 +19,7 @@ ones at the first edge, all cells at once, in an integer that is as wide as the 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from search.random_stream import draw
 from search.rules import RulesError, mix, parameters, push_move
 from search.scores import MATE, ONGOING
 from tt_store.layout import WORD_BYTES
-from tt_store.native import Word, as_word, join_words, read_int, trailing_zeros, word_primitive, write_int
+from tt_store.native import Integer, Word, as_word, join_words, read_int, trailing_zeros, word_primitive, write_int
 
 SUMMARY = "Hex, 11x11 without swap; a position is the moves played, such as f6e8"
 PARAMETERS = "the size of another board, 2 to 13, such as 7 or 7x7"
@@ -290,8 +291,8 @@ def evaluate(position: Position) -> int:
     free2 = _WORD_MASKS[2] & ~(first2 | second2)
     first = np.int64(_first_needs(first0, first1, first2, free0, free1, free2))
     second = np.int64(_second_needs(second0, second1, second2, free0, free1, free2))
-    lead = second - first if turn == 0 else first - second
-    return STONE_UNITS * lead + TEMPO
+    lead: Integer = second - first if turn == 0 else first - second
+    return int(STONE_UNITS * lead + TEMPO)
 
 
 @helper
@@ -354,8 +355,13 @@ def parse(text: str) -> Position:
         if (boards[0] | boards[1]) >> cell & 1:
             raise RulesError(f"{where}, {word}, lies on another stone")
         boards[1 - number % 2] |= 1 << cell
+    return _position(boards, len(texts) % 2)
+
+
+def _position(boards: Iterable[int], turn: int) -> Position:
+    """Return the position of both players' stones, given as Python's integers."""
     words = (np.uint64(board >> 64 * word & (1 << 64) - 1) for board in boards for word in range(3))
-    return Position(*words, np.int64(len(texts) % 2))
+    return Position._make((*words, np.int64(turn)))
 
 
 def boards_of(position: Position) -> tuple[int, int]:
@@ -400,5 +406,4 @@ def plies_left(position: Position) -> int:
 def mirror(position: Position) -> Position:
     """Return the board turned by half: of equal value."""
     turned = (int(format(board, f"0{CELLS}b")[::-1], 2) for board in boards_of(position))
-    words = (np.uint64(board >> 64 * word & (1 << 64) - 1) for board in turned for word in range(3))
-    return Position(*words, position.turn)
+    return _position(turned, int(position.turn))
