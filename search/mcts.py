@@ -2,8 +2,10 @@
 
 A playout walks down the tree by the upper confidence bounds of the means, ends with a random game, and adds its result
 to all nodes on its way. While it is under way it counts there as lost, so that other workers look elsewhere (virtual
-loss: Chaslot, Winands and van den Herik 2008). What is won, drawn or lost whatever is played is proved, and goes up the
-tree at once (MCTS-Solver: Winands, Bjornsson and Saito 2008; draws likewise). A final score counts by its sign.
+loss: Chaslot, Winands and van den Herik 2008). What is won or lost whatever is played is proved, and goes up the tree
+at once (MCTS-Solver: Winands, Bjornsson and Saito 2008). So is what is drawn: who has a move that surely draws looks
+for better ones, and what comes back lost counts as drawn there (after Cazenave and Saffidine 2010). A final score
+counts by its sign.
 
 Instantiated for a game, like `search.kernel`, whose workspace, control words and entry it has; a node of its counts is
 a playout. Positions in the tree are paths: one that came before on its path is a draw, where the game knows that.
@@ -80,8 +82,12 @@ def upper_confidence(value: int, visits: int, log_visits: float, exploration: fl
 
 
 @jit.helper
-def choose(node: int, links: int, tree: Tree, memory: int) -> int:
-    """Return the child to walk to: one that is won, else the one of the highest bound; `NO_CHILD` if all are lost."""
+def choose(node: int, links: int, ply: int, tree: Tree, memory: int) -> int:
+    """Return the child to walk to, and note whether one is a sure draw.
+
+    One that is won, else of those that are not proved the one of the highest bound; `NO_CHILD` if there is none.
+    """
+    write_int(memory + words.PATH_FLOORS + ply * WORD_BYTES, 0)
     own = atomic_read_int(visits_address(tree, node))
     log_visits = math.log((own >> VISITS_SHIFT) + (own & BELOW_MASK))
     exploration = read_int(memory + words.EXPLORATION) / words.THOUSAND
@@ -91,10 +97,12 @@ def choose(node: int, links: int, tree: Tree, memory: int) -> int:
     for child in range(first, first + (links >> COUNT_SHIFT & COUNT_MASK)):
         # Race: other workers change these words meanwhile; each is read in one piece, and a bound is but a hint.
         verdict = atomic_read_int(links_address(tree, child)) & VERDICT_MASK
-        if verdict == LOST:
-            continue
         if verdict == WON:
             return child
+        if verdict == DRAWN:
+            write_int(memory + words.PATH_FLOORS + ply * WORD_BYTES, 1)
+        if verdict != UNKNOWN:
+            continue
         counts = atomic_read_int(visits_address(tree, child))
         below = counts & BELOW_MASK
         visits = (counts >> VISITS_SHIFT) + below
@@ -207,18 +215,21 @@ def play_out(position: Any, root: int, tree: Tree, memory: int) -> int:
             own_result = random_result(current, memory)
             result = own_result if side == 0 else -own_result
             break
-        child = choose(node, links, tree, memory)
+        child = choose(node, links, ply, tree, memory)
         if child == NO_CHILD:
-            # Race: another worker has just proved the last of the children; one of us settles this node.
+            # Race: other workers have just proved the last of the children; one of us settles this node.
             prove(ply + 1, tree, memory)
-            result = seen_by(side, 0, LOST) - DRAWN
+            result = seen_by(side, 0, best_verdict(tree, node)) - DRAWN
             break
         current = play(current, atomic_read_int(value_address(tree, child)) & MOVE_MASK)
         node, ply = child, ply + 1
     reach(ply, memory)
     # Step 5. Add the result, seen by who chose each move, and take the virtual losses back.
-    for above in range(ply + 1):
+    for above in range(ply, -1, -1):
         visited = read_int(memory + words.PATH_NODES + above * WORD_BYTES)
+        if above < ply and read_int(memory + words.PATH_FLOORS + above * WORD_BYTES) == 1:
+            own_side = read_int(memory + words.PATH_SIDES + above * WORD_BYTES)
+            result = max(result, 0) if own_side == 0 else min(result, 0)
         leave(tree, visited, result if chooser(above, memory) == 0 else -result)
     return 0
 

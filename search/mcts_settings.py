@@ -26,8 +26,8 @@ FIRST_PLAY_URGENCY = 46 * WORD_BYTES
 EXPAND_AFTER = 47 * WORD_BYTES
 LONGEST_PLAYOUT = 48 * WORD_BYTES
 
-PATH_NODES, PATH_SIDES = at.LINES, at.LINES + at.LINE_BYTES
-"""Of each ply: its node, and its side to move. Other searches keep lines there."""
+PATH_NODES, PATH_SIDES, PATH_FLOORS = at.LINES, at.LINES + at.LINE_BYTES, at.LINES + 2 * at.LINE_BYTES
+"""Of each ply: its node, its side to move, and whether that has a sure draw. Other searches keep lines there."""
 
 THOUSAND = 1000
 _GREATEST = 1 << 20

@@ -344,7 +344,7 @@ def _cell(text: str) -> int | None:
 def parse(text: str) -> Position:
     """Return the position after some moves; RulesError where a move is none, taken, or too late."""
     boards = [0, 0]
-    texts = re.findall(r"[a-zA-Z][0-9]*|[^a-zA-Z\s]+", text)
+    texts = re.findall(r"[a-zA-Z][0-9]*|[^a-zA-Z\s,]+", text)
     for number, word in enumerate(texts, 1):
         where = f"stone {number} of {text!r}"
         cell = _cell(word)
