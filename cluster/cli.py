@@ -37,11 +37,11 @@ class _Commands(TyperGroup):
     """The commands; Ctrl-C leaves them as an error of ours: Typer prints an empty line or nothing, by its version."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Let `--solve` of a search stand for `--solve score`: Typer has no option whose value may be left out.
+        """Let `--solve` alone stand for `--solve score`: Typer has no option whose value may be left out.
 
         A word that begins like an option and has a space in it is a position, such as a board of Othello.
         """
-        if args[:1] == ["search"]:
+        if args[:1] in (["search"], ["analyse"]):
             from search.solving import Question
 
             values = tuple(Question)
@@ -206,10 +206,8 @@ def search(
     from search.limits import Limits
     from search.mcts_settings import MonteCarloSettings
     from search.rules import load_game
-    from search.solving import Question
+    from search.solving import question_of
 
-    if solve is not None and solve not in tuple(Question):
-        raise UsageError(f"what can be proved is {' or '.join(Question)}, not {solve!r}")
     if playouts is not None:
         if chosen(load_game(game), algorithm) != Algorithm.MCTS:
             raise UsageError("only mcts makes playouts: give --nodes, or --algorithm mcts")
@@ -225,7 +223,7 @@ def search(
         contempt,
         multipv=multipv,
         root_moves=tuple(root_moves or ()),
-        solve=None if solve is None else Question(solve),
+        solve=question_of(solve),
         algorithm=algorithm,
         monte_carlo=MonteCarloSettings(seed=seed),
     )

@@ -14,8 +14,8 @@ from search.rules import Game
 from search.scores import mate_distance
 from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
 
-_BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
-_AT_BOUND = {BOUND_EXACT: "", BOUND_LOWER: "at least ", BOUND_UPPER: "at most "}
+BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
+AT_BOUND = {BOUND_EXACT: "", BOUND_LOWER: "at least ", BOUND_UPPER: "at most "}
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class SearchReport:
         result = self.result
         shown = result.score if score is None else score
         text = score_text(self.game, self.algorithm, result.position, shown, result.is_solved)
-        return text if score is not None else f"{_AT_BOUND[result.bound]}{text}"
+        return text if score is not None else f"{AT_BOUND[result.bound]}{text}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that ``--json`` prints; see the design for its fields."""
@@ -122,7 +122,7 @@ class SearchReport:
             "best_move": self.best_move,
             "score": result.score,
             "score_text": self.score_text(),
-            "bound": _BOUND_NAMES[result.bound],
+            "bound": BOUND_NAMES[result.bound],
             "solved": result.is_solved,
             "mate_in": mate_in(result.score) if result.bound == BOUND_EXACT else None,
             "depth": result.depth,

@@ -12,9 +12,11 @@ from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.strategies import SINGLE
 from search.algorithms import flags_for
 from search.driver import Iteration, search
+from search.flags import Flags
 from search.limits import Limits
 from search.referee import print_notice
 from search.rules import Game
+from search.solving import solving_flags
 
 _MEASURE_S = 1.0
 
@@ -80,9 +82,10 @@ def simulate(
     on_iteration, notice
         As for `Session.search`.
     """
+    flags = Flags() if request.solve is None else solving_flags(game, Flags())
+    flags = flags_for(game, request.algorithm, flags)
 
     def run(number: int, strategy: str | None, tell: Callable[[Iteration], None]) -> SearchReport:
-        flags = flags_for(game, request.algorithm)
         executor = SimulatedExecutor(game, number, table_mb, model=model, flags=flags, notice=notice)
         with Session(game, executor, table_mb, notice) as session:
             return session.search(replace(request, strategy=strategy), tell)

@@ -59,6 +59,7 @@ Optional names::
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import pkgutil
@@ -87,6 +88,7 @@ _REQUIRED = (
     "parse", "text", "move_text", "parse_move",
 )  # fmt: skip
 _FIELD_TYPES = (np.uint64, np.int64)
+_RECENT_TEXTS = 64
 _parameters: dict[str, str] = {}
 """Of each module of a game, by its name."""
 
@@ -279,8 +281,7 @@ class Game:
         RulesError
             If the text is not a position of this game.
         """
-        text = text.strip()
-        return self.position(self.module.parse(self.start_text if text in ("", "start", "startpos") else text))
+        return _parsed(self, text.strip())
 
     def text(self, position: Any) -> str:
         """Return the text of a position."""
@@ -313,6 +314,12 @@ class Game:
         if distance is not None:
             return f"{'won' if score > 0 else 'lost'} in {abs(distance)}"
         return f"{score:+d}" if is_solved else f"~{score:+d}"
+
+
+@functools.lru_cache(maxsize=_RECENT_TEXTS)
+def _parsed(game: Game, text: str) -> Any:
+    """Return a position, which nobody can change: who reads a line and who plans its search both ask for it."""
+    return game.position(game.module.parse(game.start_text if text in ("", "start", "startpos") else text))
 
 
 def parameters(module_name: str) -> str:

@@ -303,14 +303,19 @@ def plain_verdict(referee: Referee, position: Any) -> int:
 
 
 def test_who_moves_again_is_proved_rightly(kalah: Game) -> None:
-    """Ends of random games of Kalah, where a move may leave the same side to move."""
+    """Late positions of Kalah, where a move may leave the same side to move."""
     referee, rng, solved = Referee(kalah, lambda _line: None), random.Random(6), set()
     for bench in bench_of("kalah"):
-        for tree in range(1, 41):
-            path = [kalah.parse("")]
-            while not referee.facts(path[-1]).is_over:
-                path.append(referee.play(path[-1], rng.choice(referee.legal_moves(path[-1]))))
-            position = path[max(0, len(path) - 5)]
+        for tree in range(1, 121):
+            # Few seeds are left to sow, so that all that can follow is soon looked at.
+            pits = [0] * 12
+            for _ in range(rng.randint(2, 4)):
+                pits[rng.randrange(12)] += 1
+            home = rng.randint(20, 26)
+            sides = (*pits[:6], home), (*pits[6:], 48 - home - sum(pits))
+            position = kalah.parse("/".join(",".join(map(str, side)) for side in sides) + rng.choice((" s", " n")))
+            if referee.facts(position).is_over:
+                continue
             found = bench.run(position, 5_000, tree)
             standing = standing_of(sorted(referee.legal_moves(position)), found.values)
             assert standing is not None

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from cluster.batch.jobs import Answer, Line, PositionJob, Status, Step
+from cluster.report import AT_BOUND, BOUND_NAMES
 from search.controls import CELLS
 from search.driver import OneCore, RootLine, SearchResult, deepen
 from search.limits import stopped_after
@@ -15,6 +16,7 @@ from search.referee import Referee
 from search.rules import Game
 from search.searcher import Job
 from search.searchers import AnySearcher
+from search.solving import Question, solve
 
 CALL_S = 1.0
 """A call ends with the position during which this time is up, so that no finished answer waits for long."""
@@ -64,8 +66,13 @@ class Analyst:
         started_s = time.monotonic()
         seconds = [limit for limit in (job.time_s, job.deadline_s) if limit is not None]
         with stopped_after(min(seconds, default=None), partial(searcher.controls.abort, task_id)):
-            is_selective = game.is_selective and searcher.flags.is_selective
-            result = deepen(root_search, referee, position, job.limits, is_selective=is_selective, multipv=job.multipv)
+            if job.solve is not None:
+                result = solve(root_search, referee, position, Question(job.solve))
+            else:
+                is_selective = game.is_selective and searcher.flags.is_selective
+                result = deepen(
+                    root_search, referee, position, job.limits, is_selective=is_selective, multipv=job.multipv
+                )
         return answer_of(referee, result, job, time.monotonic() - started_s)
 
 
@@ -99,8 +106,8 @@ def answer_of(referee: Referee, result: SearchResult, job: PositionJob, elapsed_
         reason=f"its search did not end within {job.deadline_s:g} s" if is_given_up else None,
         best_move=pv[0] if pv else None,
         score=result.score,
-        score_text=game.score_text(position, result.score, result.is_solved),
-        bound="exact" if result.iterations else None,
+        score_text=AT_BOUND[result.bound] + game.score_text(position, result.score, result.is_solved),
+        bound=BOUND_NAMES[result.bound] if result.iterations else None,
         depth=result.depth,
         nodes=result.statistics.nodes,
         time_s=round(result.time_s, 6),

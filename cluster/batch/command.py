@@ -55,6 +55,10 @@ def analyse(
     deadline: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Give a position up after so long, whatever its limits.")
     ] = None,
+    solve: Annotated[
+        str | None,
+        typer.Option(metavar="[score|wdl]", help="Prove each score, or only who wins, to the end of the game."),
+    ] = None,
     input_format: Annotated[
         str, typer.Option("--input-format", help="auto, fen, epd, pgn, jsonl, csv, moves or obf.")
     ] = "auto",
@@ -88,6 +92,7 @@ def analyse(
     from cluster.batch.settings import RunSettings
     from cluster.batch.writers import format_of
     from search.limits import Limits
+    from search.solving import question_of
 
     request = RunRequest(
         game=game,
@@ -95,7 +100,7 @@ def analyse(
         output=output,
         settings=RunSettings(
             limits=Limits(depth, nodes, time, mate), multipv=multipv, table_mb=table, is_fresh=fresh,
-            is_deterministic=deterministic, split=split, deadline_s=deadline,
+            is_deterministic=deterministic, split=split, deadline_s=deadline, solve=question_of(solve),
             algorithm=algorithm,
         ),
         format=format_of(output, output_format),

@@ -18,6 +18,7 @@ from cluster.batch.settings import RunSettings
 from search.limits import Limits
 from search.referee import Referee, print_notice
 from search.rules import Game, load_game
+from search.solving import Question
 
 
 def analyse(
@@ -33,6 +34,8 @@ def analyse(
     is_fresh: bool = False,
     is_deterministic: bool = False,
     deadline_s: float | None = None,
+    solve: Question | None = None,
+    algorithm: str | None = None,
     is_ordered: bool = True,
     reading: ReadOptions = ReadOptions(),
     notice: Callable[[str], None] = print_notice,
@@ -58,7 +61,7 @@ def analyse(
         How many of the workers search each position together.
     table_mb
         Size in MB of each machine's table; of each worker's, if it is fresh.
-    is_fresh, is_deterministic, deadline_s
+    is_fresh, is_deterministic, deadline_s, solve, algorithm
         As for `RunSettings`.
     is_ordered
         Whether rows come in the order of the inputs, or as soon as they are there.
@@ -79,7 +82,7 @@ def analyse(
         left.
     """
     rules = load_game(game)
-    settings = RunSettings(limits, multipv, table_mb, is_fresh, is_deterministic, split, deadline_s)
+    settings = RunSettings(limits, multipv, table_mb, is_fresh, is_deterministic, split, deadline_s, solve, algorithm)
     referee = Referee(rules, notice)
     with Journal.temporary() as journal, closing(open_pool(rules, settings, workers, address, notice)) as pool:
         planner = Planner(rules, referee, settings)

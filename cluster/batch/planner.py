@@ -91,6 +91,7 @@ class Planner:
             mate=limits.mate,
             multipv=multipv,
             deadline_s=self._settings.deadline_s,
+            solve=self._settings.solve,
         )
         identity = identity_of(facts.table_key, place.history, digest)
         return Plan(row, None, None, identity, job, digest)
