@@ -12,10 +12,10 @@ from search.flags import Algorithm
 from search.mcts_standing import VERDICT_NAMES
 from search.rules import Game
 from search.scores import mate_distance
-from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
+from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_NONE, BOUND_UPPER
 
-BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
-AT_BOUND = {BOUND_EXACT: "", BOUND_LOWER: "at least ", BOUND_UPPER: "at most "}
+BOUND_NAMES = {BOUND_NONE: None, BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
+AT_BOUND = {BOUND_NONE: "", BOUND_EXACT: "", BOUND_LOWER: "at least ", BOUND_UPPER: "at most "}
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,9 @@ class SearchResult:
     """Of the last finished iteration; the outcome of a finished game; else the static estimate."""
     line: tuple[int, ...]
     bound: int = BOUND_EXACT
-    """What the score says of the value: a cheaper question than the value (`search.solving`) finds but a bound."""
+    """What the score says of the value: a cheaper question than the value (`search.solving`) finds but a bound.
+
+    `BOUND_NONE` of a mean of playouts."""
     root_moves: tuple[RootMove, ...] = ()
     """What playouts say of the first moves, the best first; of Monte Carlo tree search only."""
 

@@ -20,6 +20,7 @@ from search.searcher import Job, Outcome
 from search.searchers import AnySearcher
 from search.statistics import Statistics
 from tt_store.errors import RunFailedError
+from tt_store.layout import BOUND_EXACT, BOUND_NONE
 
 FIRST_MILESTONE = 256
 """Playouts of the first iteration."""
@@ -119,7 +120,8 @@ class Growth:
         best = self._iterations[-1].lines[0]
         return SearchResult(
             self._position, tuple(self._iterations), statistics, self._elapsed_s(), self.is_proved,
-            best.moves[0], best.score, best.moves, root_moves=self._standing.ranked,
+            best.moves[0], best.score, best.moves,
+            BOUND_EXACT if self.is_proved else BOUND_NONE, self._standing.ranked,
         )  # fmt: skip
 
     def _note(self) -> None:

@@ -46,7 +46,13 @@ class Bench(NamedTuple):
     """Its control words."""
 
     def run(
-        self, position: Any, playouts: int, tree: int, settings: MonteCarloSettings = SETTINGS, first: int = 0, **job: Any
+        self,
+        position: Any,
+        playouts: int,
+        tree: int,
+        settings: MonteCarloSettings = SETTINGS,
+        first: int = 0,
+        **job: Any,
     ) -> Outcome:
         words = tuple(settings.slice(tree, first))
         return self.searcher.run(Job(position, 1, node_limit=playouts, settings=words, **job))
@@ -329,7 +335,11 @@ def test_who_moves_again_is_proved_rightly(kalah: Game) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "score"),
-    [("7k/5Q2/8/6K1/8/8/8/8 w - - 0 1", 1000), ("7k/8/8/8/8/8/q7/K7 w - - 0 1", 0), ("k7/7Q/2K5/8/8/8/8/8 b - - 99 80", 0)],
+    [
+        ("7k/5Q2/8/6K1/8/8/8/8 w - - 0 1", 1000),
+        ("7k/8/8/8/8/8/q7/K7 w - - 0 1", 0),
+        ("k7/7Q/2K5/8/8/8/8/8 b - - 99 80", 0),
+    ],
 )
 def test_mates_and_draws_of_chess_are_proved(text: str, score: int) -> None:
     """A mate in one; a queen that is taken, so that kings alone are left; a clock that runs out."""
@@ -380,6 +390,13 @@ def test_settings_out_of_range_are_refused(wrong: dict[str, int]) -> None:
 def test_a_slice_from_elsewhere_is_checked() -> None:
     good = tuple(SETTINGS.slice(1, 0))
     assert tuple(slice_of(good)) == good
-    for bad in ((), good[:-1], (0, *good[1:]), (1 << 30, *good[1:]), (*good[:3], 1, 1, *good[5:]), (*good[:-1], 1 << 40)):
+    for bad in (
+        (),
+        good[:-1],
+        (0, *good[1:]),
+        (1 << 30, *good[1:]),
+        (*good[:3], 1, 1, *good[5:]),
+        (*good[:-1], 1 << 40),
+    ):
         with pytest.raises(SettingsError, match="does not say how to play"):
             slice_of(bad)

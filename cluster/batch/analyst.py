@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 from cluster.batch.jobs import Answer, Line, PositionJob, Status, Step
 from cluster.report import AT_BOUND, BOUND_NAMES
+from search.algorithms import score_text
 from search.controls import CELLS
 from search.driver import OneCore, RootLine, SearchResult, deepen
+from search.flags import Algorithm
 from search.limits import stopped_after
+from search.mcts_driver import Growth, grow
+from search.mcts_tree import tree_number
 from search.referee import Referee
 from search.rules import Game
 from search.searcher import Job
@@ -55,34 +59,42 @@ class Analyst:
     def _answer(self, job: PositionJob) -> Answer:
         searcher = self._searcher
         game, referee = searcher.game, searcher.referee
-        if self._is_fresh:
+        if self._is_fresh and searcher.flags.keeps_entries:
             searcher.segment.clear()
             searcher.forget()
         position = game.position(job.words)
         self._searches += 1
         # A cell of its own: two tasks of one cell would lose each other's abort.
         task_id = self._searches * CELLS + self._slot
-        root_search = OneCore(searcher, Job(position, depth=1, task_id=task_id, history=job.history), job.limits)
+        task = Job(position, depth=1, task_id=task_id, history=job.history)
+        root_search = OneCore(searcher, task, job.limits)
         started_s = time.monotonic()
         seconds = [limit for limit in (job.time_s, job.deadline_s) if limit is not None]
         with stopped_after(min(seconds, default=None), partial(searcher.controls.abort, task_id)):
-            if job.solve is not None:
+            if searcher.flags.algorithm == Algorithm.MCTS:
+                growth = Growth(referee, position, multipv=job.multipv)
+                result = grow(searcher, task, job.limits, growth, tree_number=tree_number(self._searches))
+            elif job.solve is not None:
                 result = solve(root_search, referee, position, Question(job.solve))
             else:
                 is_selective = game.is_selective and searcher.flags.is_selective
                 result = deepen(
                     root_search, referee, position, job.limits, is_selective=is_selective, multipv=job.multipv
                 )
-        return answer_of(referee, result, job, time.monotonic() - started_s)
+        return answer_of(referee, searcher.flags.algorithm, result, job, time.monotonic() - started_s)
 
 
-def answer_of(referee: Referee, result: SearchResult, job: PositionJob, elapsed_s: float) -> Answer:
+def answer_of(
+    referee: Referee, algorithm: Algorithm, result: SearchResult, job: PositionJob, elapsed_s: float
+) -> Answer:
     """Return what a search of a job's position came to.
 
     Parameters
     ----------
     referee
         Of the game.
+    algorithm
+        Which has searched.
     result
         What was found.
     job
@@ -91,8 +103,9 @@ def answer_of(referee: Referee, result: SearchResult, job: PositionJob, elapsed_
         From before its clock was started: the search's own time may be a moment less than the deadline that ended it.
     """
     game, position = referee.game, result.position
+    text_of = partial(score_text, game, algorithm, position)
     pv = tuple(referee.line_texts(position, result.line))
-    steps = tuple(_steps(game, position, result))
+    steps = tuple(_steps(game, position, result, text_of))
     is_given_up = (
         job.deadline_s is not None
         and elapsed_s >= job.deadline_s
@@ -106,23 +119,23 @@ def answer_of(referee: Referee, result: SearchResult, job: PositionJob, elapsed_
         reason=f"its search did not end within {job.deadline_s:g} s" if is_given_up else None,
         best_move=pv[0] if pv else None,
         score=result.score,
-        score_text=AT_BOUND[result.bound] + game.score_text(position, result.score, result.is_solved),
+        score_text=AT_BOUND[result.bound] + text_of(result.score, result.is_solved),
         bound=BOUND_NAMES[result.bound] if result.iterations else None,
         depth=result.depth,
         nodes=result.statistics.nodes,
         time_s=round(result.time_s, 6),
         pv=pv,
         steps=steps,
-        lines=tuple(_ranked(referee, position, line) for line in result.lines) if job.multipv > 1 else (),
+        lines=tuple(_ranked(referee, position, line, text_of) for line in result.lines) if job.multipv > 1 else (),
     )
 
 
-def _ranked(referee: Referee, position: Any, line: RootLine) -> Line:
+def _ranked(referee: Referee, position: Any, line: RootLine, text_of: Callable[[int, bool], str]) -> Line:
     texts = tuple(referee.line_texts(position, line.moves))
-    return Line(texts[0], line.score, referee.game.score_text(position, line.score, line.is_solved), "exact", texts)
+    return Line(texts[0], line.score, text_of(line.score, line.is_solved), "exact", texts)
 
 
-def _steps(game: Game, position: Any, result: SearchResult) -> Iterable[Step]:
+def _steps(game: Game, position: Any, result: SearchResult, text_of: Callable[[int, bool], str]) -> Iterable[Step]:
     nodes = 0
     for iteration in result.iterations:
         nodes += iteration.statistics.nodes
@@ -131,7 +144,7 @@ def _steps(game: Game, position: Any, result: SearchResult) -> Iterable[Step]:
             iteration.depth,
             game.move_text(position, iteration.line[0]),
             iteration.score,
-            game.score_text(position, iteration.score, is_solved),
+            text_of(iteration.score, is_solved),
             nodes,
             round(iteration.time_s, 6),
         )
