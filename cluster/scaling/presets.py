@@ -176,9 +176,8 @@ def _check(design: Design) -> None:
         raise RulesError(f"unknown preset {design.preset!r}: there are {', '.join(PRESETS)}")
     wrong = [name for name in design.strategies if name not in (DYNAMIC, ROOT, TREE, BATCH)]
     if wrong or not design.strategies:
-        raise RulesError(
-            f"{', '.join(wrong) or 'none'} is no strategy to compare with single: give dynamic, root or tree"
-        )
+        named = ", ".join(wrong) or "none"
+        raise RulesError(f"{named} is no strategy to compare with single: give dynamic, root or tree")
     for workers in (*design.workers, *design.simulate):
         if workers < 1 or (workers > MAX_WORKERS and workers in design.workers):
             raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")
@@ -218,9 +217,7 @@ def _check(design: Design) -> None:
 def _check_playouts(design: Design, has_depth: bool) -> None:
     """Refuse an experiment with Monte Carlo tree search that cannot be run."""
     if has_depth or design.exact_depth or design.preset in (WEAK, SETTINGS):
-        raise RulesError(
-            "mcts goes to no depth and has no splitter: give --playouts, not --depth, --seconds or --solve"
-        )
+        raise RulesError("mcts goes to no depth: give --playouts, and the preset strong, throughput or table")
     Limits(nodes=design.playouts)
     open_lines = [item.line for item in design.positions if item.nodes is None]
     if design.playouts is None and open_lines:

@@ -183,9 +183,8 @@ class Runner:
         problem, configuration = planned.problem, planned.configuration
         strategy = SINGLE if configuration.strategy in (LIMIT, BATCH) else configuration.strategy
         settings = self.bench.settings[configuration.settings]
-        return SearchRequest(
-            problem.position, problem.moves, Limits(problem.depth, problem.playouts), strategy, settings=settings
-        )
+        limits = Limits(problem.depth, problem.playouts)
+        return SearchRequest(problem.position, problem.moves, limits, strategy, settings=settings)
 
     def _search(self, planned: PlannedRun, crew: Crew) -> RunRecord:
         """One search by a crew."""
