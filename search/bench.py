@@ -21,6 +21,7 @@ _POSITIONS = (
     ("connect_four", "", 16),
     ("connect_four", "4453", 16),
     ("connect_four", "32164625", 18),
+    ("hex", "", 5),
     ("kalah", "", 12),
     ("othello", "", 10),
     ("othello", "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X", 28),

@@ -163,10 +163,9 @@ def test_playouts_are_exactly_as_many_as_asked_for_on_every_executor(executor: M
 
 
 def test_one_worker_with_one_seed_does_the_same_again(tic_tac_toe: Game) -> None:
-    def found(seed: int, make: Callable[..., object] = SerialExecutor) -> object:
-        with Session(
-            tic_tac_toe, SerialExecutor(tic_tac_toe, 1, 8.0, flags=MCTS, notice=silent), 8.0, silent
-        ) as session:
+    def found(seed: int) -> object:
+        executor = SerialExecutor(tic_tac_toe, 1, 8.0, flags=MCTS, notice=silent)
+        with Session(tic_tac_toe, executor, 8.0, silent) as session:
             request = SearchRequest(limits=Limits(nodes=5_000), monte_carlo=MonteCarloSettings(seed=seed))
             session.search(SearchRequest("X........", limits=Limits(nodes=500)))
             report = session.search(request)
