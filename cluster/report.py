@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from search.algorithms import score_text
 from search.chance_rules import chance_rules_of
 from search.driver import Iteration, SearchResult
 from search.flags import Algorithm
@@ -55,6 +54,8 @@ class RankedLine:
     is_solved: bool
     """Whether the score stays, however deep one looks."""
     bound: str = "exact"
+    values: tuple[int, ...] = ()
+    """What it is worth to each of several players; empty where the search does not tell."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,11 @@ class SearchReport:
         return None if move is None or self.is_chance else self.game.move_text(self.result.position, move)
 
     @property
+    def values(self) -> tuple[int, ...]:
+        """What each of several players gets; empty where the search does not tell."""
+        return self.result.values
+
+    @property
     def lines(self) -> tuple[RankedLine, ...]:
         """The best lines of the last finished iteration; fewer than were asked for if there are no more first moves."""
         return self.iteration_lines[-1] if self.iteration_lines else ()
@@ -108,9 +114,10 @@ class SearchReport:
     def score_text(self, score: int | None = None) -> str:
         """Return a score, by default the final one, in its users' convention."""
         result = self.result
-        shown = result.score if score is None else score
-        text = score_text(self.game, self.algorithm, result.position, shown, result.is_solved)
-        return text if score is not None else f"{AT_BOUND[result.bound]}{text}"
+        if score is not None:
+            return self.game.score_text(result.position, score, result.is_solved)
+        text = self.game.value_text(result.position, result.score, result.values, result.is_solved)
+        return f"{AT_BOUND[result.bound]}{text}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that ``--json`` prints; see the design for its fields."""
@@ -122,6 +129,7 @@ class SearchReport:
             "best_move": self.best_move,
             "score": result.score,
             "score_text": self.score_text(),
+            "values": list(result.values) or None,
             "bound": BOUND_NAMES[result.bound],
             "solved": result.is_solved,
             "mate_in": mate_in(result.score) if result.bound == BOUND_EXACT else None,
@@ -196,6 +204,7 @@ def _line_json(line: RankedLine) -> dict[str, Any]:
         "move": line.move,
         "score": line.score,
         "score_text": line.score_text,
+        "values": list(line.values) or None,
         "bound": line.bound,
         "solved": line.is_solved,
         "mate_in": mate_in(line.score),

@@ -21,8 +21,8 @@ from cluster.position_rules import PositionRules, words_of
 from cluster.report import RankedLine, SearchReport
 from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
-from cluster.strategies import SINGLE, STRATEGIES, STRATEGY_NAMES, strategies_of
-from search.algorithms import HAS_DEPTH, PROVES_MATES, chosen, flags_for, score_text
+from cluster.strategies import SINGLE, STRATEGY_NAMES, make_splitter, strategies_of
+from search.algorithms import HAS_DEPTH, PROVES_MATES, SOUND, Kind, chosen, flags_for, seen_by
 from search.aspiration import FULL_WINDOW
 from search.controls import MAX_WORKERS
 from search.driver import DEFAULT_TABLE_MB, Iteration, deepen
@@ -168,6 +168,8 @@ def _check_question(request: SearchRequest, algorithm: Algorithm, is_chance: boo
         raise RulesError(f"{algorithm.label} goes to no depth: give it playouts, nodes or a time")
     if algorithm not in HAS_DEPTH and request.contempt:
         raise RulesError(f"{algorithm.label} knows wins, draws and losses alone: it takes no contempt")
+    if algorithm in SOUND[Kind.SEVERAL_PLAYERS] and request.contempt:
+        raise RulesError(f"{algorithm.label} has payoffs and no draws: leave --contempt out")
     if is_chance and (request.multipv > 1 or request.root_moves):
         raise RulesError("chance moves first in this position: it has one value, and no first moves to choose from")
 
@@ -185,7 +187,7 @@ def _first_moves(referee: Referee, position: Any, texts: tuple[str, ...]) -> tup
 def checked_game(
     game_name: str, request: SearchRequest, workers: int | None, table_mb: float | None, notice: Callable[[str], None]
 ) -> Game:
-    """Return the game of a request that can be carried out.
+    """Return the game of a request that can be carried out, as its algorithm sees it.
 
     Raises
     ------
@@ -194,6 +196,7 @@ def checked_game(
     """
     game = load_game(game_name)
     algorithm = chosen(game, request.algorithm)
+    game = seen_by(game, algorithm)
     if workers is not None and not 1 <= workers <= MAX_WORKERS:
         raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")
     _check_options(request)
@@ -207,7 +210,7 @@ def checked_game(
     if request.solve is not None:
         plies_to_solve(game, position)
     if not referee.legal_moves(position):
-        score = game.score_text(position, referee.facts(position).outcome, True)
+        score = game.value_text(position, referee.facts(position).outcome, referee.payoffs(position), True)
         raise RulesError(f"the game is over in this position (score {score} for the side to move): nothing to search")
     _first_moves(referee, position, request.root_moves)
     return game
@@ -236,8 +239,8 @@ class Session:
     def __init__(
         self, game: Game, executor: Executor, table_mb: float, notice: Callable[[str], None] = print_notice
     ) -> None:
-        self.game = game
-        self.referee = Referee(game, notice)
+        self.game = seen_by(game, executor.flags.algorithm)
+        self.referee = Referee(self.game, notice)
         self._record = GameRecord(self.referee)
         self.executor = executor
         self._table_mb, self._notice = table_mb, notice
@@ -341,6 +344,7 @@ class Session:
                         root_search, self.referee, position, request.limits, note, self.executor.now_s,
                         is_selective=self.game.is_selective and self.executor.flags.is_selective,
                         multipv=request.multipv, root_moves=first_moves, before=tuple(finished),
+                        has_windows=self.executor.flags.has_windows,
                     )  # fmt: skip
             if checkpointer is not None:
                 checkpointer.save()
@@ -394,7 +398,8 @@ class Session:
     def _splitter(self, request: SearchRequest, strategy: str, root: Root) -> Splitter:
         grain_s = max(request.settings.grain_s, self.executor.least_grain_s)
         settings = replace(request.settings, grain_s=grain_s)
-        return STRATEGIES[strategy](root, self.executor.numbers.task_ids, settings)
+        numbers = self.executor.numbers.task_ids
+        return make_splitter(strategy, self.executor.flags.algorithm, root, numbers, settings)
 
     def _tree(self, request: SearchRequest, strategy: str, root: Root, growth: Growth) -> Splitter:
         executor = self.executor
@@ -447,7 +452,7 @@ class Session:
 
     def _told(self, position: Any, iteration: Iteration) -> str:
         """Return a clause that tells an iteration."""
-        score = score_text(self.game, self.executor.flags.algorithm, position, iteration.score, False)
+        score = self.game.value_text(position, iteration.score, iteration.lines[0].values, False)
         line = " ".join(self.referee.line_texts(position, iteration.line))
         return f"depth {iteration.depth} was finished with score {score}, line {line}"
 
@@ -455,6 +460,10 @@ class Session:
         lines = []
         for rank, line in enumerate(iteration.lines, 1):
             texts = tuple(self.referee.line_texts(position, line.moves))
-            text = score_text(self.game, self.executor.flags.algorithm, position, line.score, line.is_solved)
-            lines.append(RankedLine(rank, texts[0], line.score, text, iteration.depth, texts, line.is_solved))
+            score_text = self.game.value_text(position, line.score, line.values, line.is_solved)
+            lines.append(
+                RankedLine(
+                    rank, texts[0], line.score, score_text, iteration.depth, texts, line.is_solved, values=line.values
+                )
+            )
         return tuple(lines)

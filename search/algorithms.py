@@ -7,10 +7,10 @@ A game says what it is by what its file defines: `is_chance` makes it a game of 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
 from search.flags import Algorithm, Flags
-from search.mcts_standing import win_text
+from search.mcts_standing import playouts_view
+from search.paranoid import paranoid_view
 from search.rules import Game, RulesError
 
 
@@ -94,11 +94,10 @@ def check_sound(game: Game, algorithm: Algorithm) -> None:
         raise RulesError(f"{algorithm.label} is not sound for {game.label}, {kind}: use {fitting}")
 
 
-def score_text(game: Game, algorithm: Algorithm, position: Any, score: int, is_solved: bool) -> str:
-    """Return a score in the convention of the game's users; of Monte Carlo tree search, the share of wins."""
-    if algorithm == Algorithm.MCTS:
-        return win_text(score, is_solved)
-    return game.score_text(position, score, is_solved)
+def seen_by(game: Game, algorithm: Algorithm) -> Game:
+    """Return a game as an algorithm sees it: some have a view of their own, the others take the game itself."""
+    views = {Algorithm.PARANOID: paranoid_view, Algorithm.MCTS: playouts_view}
+    return views[algorithm](game) if algorithm in views else game
 
 
 def flags_for(game: Game, name: str | None = None, flags: Flags = Flags()) -> Flags:

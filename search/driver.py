@@ -13,7 +13,7 @@ from search import workspace as at
 from search.aspiration import FULL_WINDOW, Aspiration, Window
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Algorithm, Flags
-from search.limits import Limits, stopped_after
+from search.limits import MAX_DEPTH, Limits, stopped_after
 from search.mcts_standing import RootMove
 from search.referee import Facts, Referee, print_notice
 from search.rules import Game
@@ -37,6 +37,8 @@ class RootResult:
     """Best line; may be empty if the score is at or below alpha."""
     statistics: Statistics
     is_finished: bool
+    values: tuple[int, ...] = ()
+    """What the root is worth to each of several players, as far as the search tells."""
 
 
 class RootSearch(Protocol):
@@ -56,6 +58,8 @@ class RootLine:
     """Principal variation, not empty."""
     is_solved: bool
     """Whether the score stays, however deep one looks."""
+    values: tuple[int, ...] = ()
+    """What the line is worth to each of several players, as far as the search tells."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,11 @@ class SearchResult:
         return self.iterations[-1].depth if self.iterations else 0
 
     @property
+    def values(self) -> tuple[int, ...]:
+        """What the best line is worth to each of several players; empty where the search does not tell."""
+        return self.lines[0].values if self.lines else ()
+
+    @property
     def lines(self) -> tuple[RootLine, ...]:
         """Lines of the last finished iteration: all of one depth."""
         return self.iterations[-1].lines if self.iterations else ()
@@ -128,6 +137,7 @@ def deepen(
     multipv: int = 1,
     root_moves: tuple[int, ...] = (),
     before: Sequence[Iteration] = (),
+    has_windows: bool = True,
 ) -> SearchResult:
     """Search deeper and deeper until a limit is reached or all lines are solved.
 
@@ -158,6 +168,8 @@ def deepen(
         The legal first moves that are searched; empty for all.
     before
         Iterations that an earlier run has finished, from depth 1 on: this one goes on behind them.
+    has_windows
+        Whether the search is quicker with narrow windows; without, each one is open.
     """
     started = clock()
     facts = referee.facts(position)
@@ -168,7 +180,8 @@ def deepen(
     legal = referee.legal_moves(position)
     first_moves = [move for move in legal if not root_moves or move in root_moves]
     left_out = tuple(move for move in legal if move not in first_moves)
-    lines = _Lines([Aspiration() for _ in first_moves[:multipv]], left_out)
+    first_narrow = Aspiration.first_depth if has_windows else MAX_DEPTH + 1
+    lines = _Lines([Aspiration(first_depth=first_narrow) for _ in first_moves[:multipv]], left_out)
     iterations: list[Iteration] = []
     total = Statistics()
     for item in before:
@@ -241,7 +254,8 @@ def _judged(results: list[RootResult], earlier: list[int] | None, depth: int, pl
         # A mate within the horizon is proved, and no shorter one was found before.
         is_mate = distance is not None and abs(distance) <= depth
         is_confirmed = earlier is None or earlier[rank : rank + 1] == [result.score]
-        lines.append(RootLine(result.score, result.line, depth == plies_left or (is_mate and is_confirmed)))
+        is_solved = depth == plies_left or (is_mate and is_confirmed)
+        lines.append(RootLine(result.score, result.line, is_solved, result.values))
     return lines
 
 
@@ -329,7 +343,7 @@ def search(
     Parameters
     ----------
     game, position
-        From `search.rules.load_game` and `Game.parse`.
+        From `search.rules.load_game` and `Game.parse`; the game as the flags' algorithm sees it.
     limits
         At least one should be set: without, it searches until the position is solved.
     flags
@@ -347,6 +361,7 @@ def search(
     controls = Controls(control_words.ctypes.data)
     with Segment.private(table_mb) as segment:
         searcher = open_searcher(game, segment, controls, flags=flags, notice=notice)
+        position = searcher.game.root_position(position)
         root_search = OneCore(searcher, Job(position, depth=1, contempt=contempt), limits)
         with stopped_after(limits.time_s, lambda: controls.stop(Job(None, 0).epoch)):
             if flags.algorithm == Algorithm.MCTS:
@@ -357,7 +372,7 @@ def search(
             is_selective = game.is_selective and flags.is_selective
             return deepen(
                 root_search, searcher.referee, position, limits, on_iteration,
-                is_selective=is_selective, multipv=multipv, root_moves=root_moves,
+                is_selective=is_selective, multipv=multipv, root_moves=root_moves, has_windows=flags.has_windows,
             )  # fmt: skip
 
 
@@ -384,4 +399,5 @@ class OneCore:
         job = self._job._replace(depth=depth, alpha=alpha, beta=beta, node_limit=self._nodes_left, left_out=left_out)
         outcome = self._searcher.run(job)
         self._nodes_left = max(0, self._nodes_left - outcome.statistics.nodes)
-        return RootResult(outcome.score, outcome.line, outcome.statistics, outcome.status == at.RUNNING)
+        is_finished = outcome.status == at.RUNNING
+        return RootResult(outcome.score, outcome.line, outcome.statistics, is_finished, outcome.values)

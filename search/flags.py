@@ -103,6 +103,11 @@ class Flags(NamedTuple):
         return self.table and self.algorithm != Algorithm.MCTS
 
     @property
+    def has_windows(self) -> bool:
+        """Whether a search is quicker where its value is known to lie between two bounds."""
+        return self.algorithm != Algorithm.MAX_N
+
+    @property
     def sees_repetition(self) -> bool:
         """Whether values depend on the path: never in a proof."""
         return self.repetition and not self.exact_depth

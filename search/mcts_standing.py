@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import fields
+from functools import cache
+from typing import Any, NamedTuple
 
 from search.mcts_settings import THOUSAND
 from search.mcts_tree import DRAWN, LOST, UNKNOWN, WON
+from search.rules import Game
+from search.scores import DRAW
 
 VERDICT_NAMES = {UNKNOWN: None, LOST: "loss", DRAWN: "draw", WON: "win"}
 VERDICT_SCORES = {LOST: -THOUSAND, DRAWN: 0, WON: THOUSAND}
 _FIELDS = 3
 
 
-def win_text(score: int, is_proved: bool) -> str:
-    """Return a mean result in thousandths as people read it: a share of wins, or what is proved."""
-    if is_proved:
-        return {THOUSAND: "won", 0: "drawn"}.get(score, "lost")
-    return f"{(score / THOUSAND + 1) / 2:.1%}"
+class PlayedOutGame(Game):
+    """A game as playouts see it: won, drawn, lost, and shares in between."""
+
+    def score_text(self, position: Any, score: int, is_solved: bool) -> str:
+        """Return a mean result in thousandths, or an outcome, as people read it."""
+        if is_solved:
+            return "drawn" if score == DRAW else "won" if score > DRAW else "lost"
+        return f"{(score / THOUSAND + 1) / 2:.1%}"
+
+
+@cache
+def playouts_view(game: Game) -> Game:
+    """Return a game as playouts see it; of a view, itself."""
+    if isinstance(game, PlayedOutGame):
+        return game
+    return PlayedOutGame(**{each.name: getattr(game, each.name) for each in fields(game)})
 
 
 class RootMove(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any
 
 from search import jit
 from search.chance_rules import chance_rules_of
+from search.player_rules import player_rules
 from tt_store.native import as_int, as_word
 from tt_store.table import probe
 
@@ -64,6 +65,15 @@ def depth_change(rank: int, number: int, depth: int, gives_check: int) -> tuple[
     """Return by how much a move is extended, and by how much reduced at first, in a node with a null window."""
     extension = gives_check if _EXTENDS else 0
     return extension, _late_reduction(rank, number, depth, 0, 0, gives_check) if _REDUCES else 0
+
+
+if _game.has("payoff"):
+    _payoff = player_rules(_game).payoff
+
+    @jit.cached
+    def payoff_of(position: Any, player: int) -> int:
+        """Return what a finished game is worth to one of several players."""
+        return _payoff(position, player)
 
 
 @jit.cached

@@ -23,9 +23,11 @@ from tt_store.segment import Segment
 _KERNELS = {
     Algorithm.ALPHA_BETA: "search.kernel",
     Algorithm.EXPECTIMINIMAX: "search.chance",
+    Algorithm.MAX_N: "search.multiplayer",
+    Algorithm.PARANOID: "search.kernel",
     Algorithm.MCTS: "search.mcts",
 }
-"""Of each algorithm whose kernel has the entry of `search.kernel`."""
+"""Of each algorithm: what has the entry of `search.kernel`."""
 
 
 class Job(NamedTuple):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from search.algorithms import check_sound
+from search.algorithms import check_sound, seen_by
 from search.controls import Controls
 from search.flags import Algorithm, Flags
 from search.mcts_searcher import MonteCarloSearcher
+from search.multiplayer_searcher import MultiplayerSearcher
 from search.referee import Referee, print_notice
 from search.rules import Game
 from search.searcher import Job, Outcome, Searcher
@@ -37,6 +38,8 @@ _KINDS: dict[Algorithm, Callable[..., AnySearcher]] = {
     Algorithm.ALPHA_BETA: Searcher,
     Algorithm.EXPECTIMINIMAX: Searcher,
     Algorithm.MCTS: MonteCarloSearcher,
+    Algorithm.MAX_N: MultiplayerSearcher,
+    Algorithm.PARANOID: Searcher,
 }
 
 
@@ -63,5 +66,5 @@ def open_searcher(
     check_sound(game, flags.algorithm)
     if flags.algorithm not in _KINDS:
         raise RunFailedError(f"this version of rootsplit has no {flags.algorithm.label} yet")
-    kind = _KINDS[flags.algorithm]
-    return kind(game, segment, controls, flags=flags, slot=slot, notice=notice, turns=turns, step_nodes=step_nodes)
+    kind, seen = _KINDS[flags.algorithm], seen_by(game, flags.algorithm)
+    return kind(seen, segment, controls, flags=flags, slot=slot, notice=notice, turns=turns, step_nodes=step_nodes)

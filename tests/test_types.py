@@ -90,6 +90,9 @@ def compile_all(name: str) -> None:
             is_wanted = flags.algorithm != Algorithm.MCTS or name in PLAYED_OUT
             if is_wanted and flags.algorithm in SOUND[kind_of(game)]:
                 open_searcher(game, segment, Controls(words.ctypes.data), flags=flags, notice=lambda _line: None)
+        for algorithm in (Algorithm.MAX_N, Algorithm.PARANOID) if game.has("PLAYERS") else ():
+            flags = Flags(algorithm=algorithm)
+            open_searcher(game, segment, Controls(words.ctypes.data), flags=flags, notice=lambda _line: None)
 
 
 def test_the_walk_finds_what_it_looks_for() -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 from cluster.batch.jobs import Answer, Line, PositionJob, Status, Step
 from cluster.report import AT_BOUND, BOUND_NAMES
-from search.algorithms import score_text
 from search.controls import CELLS
 from search.driver import OneCore, RootLine, SearchResult, deepen
 from search.flags import Algorithm
@@ -79,22 +78,19 @@ class Analyst:
             else:
                 is_selective = game.is_selective and searcher.flags.is_selective
                 result = deepen(
-                    root_search, referee, position, job.limits, is_selective=is_selective, multipv=job.multipv
-                )
-        return answer_of(referee, searcher.flags.algorithm, result, job, time.monotonic() - started_s)
+                    root_search, referee, position, job.limits,
+                    is_selective=is_selective, multipv=job.multipv, has_windows=searcher.flags.has_windows,
+                )  # fmt: skip
+        return answer_of(referee, result, job, time.monotonic() - started_s)
 
 
-def answer_of(
-    referee: Referee, algorithm: Algorithm, result: SearchResult, job: PositionJob, elapsed_s: float
-) -> Answer:
+def answer_of(referee: Referee, result: SearchResult, job: PositionJob, elapsed_s: float) -> Answer:
     """Return what a search of a job's position came to.
 
     Parameters
     ----------
     referee
         Of the game.
-    algorithm
-        Which has searched.
     result
         What was found.
     job
@@ -103,9 +99,8 @@ def answer_of(
         From before its clock was started: the search's own time may be a moment less than the deadline that ended it.
     """
     game, position = referee.game, result.position
-    text_of = partial(score_text, game, algorithm, position)
     pv = tuple(referee.line_texts(position, result.line))
-    steps = tuple(_steps(game, position, result, text_of))
+    steps = tuple(_steps(game, position, result))
     is_given_up = (
         job.deadline_s is not None
         and elapsed_s >= job.deadline_s
@@ -119,23 +114,24 @@ def answer_of(
         reason=f"its search did not end within {job.deadline_s:g} s" if is_given_up else None,
         best_move=pv[0] if pv else None,
         score=result.score,
-        score_text=AT_BOUND[result.bound] + text_of(result.score, result.is_solved),
+        score_text=AT_BOUND[result.bound] + game.value_text(position, result.score, result.values, result.is_solved),
         bound=BOUND_NAMES[result.bound] if result.iterations else None,
         depth=result.depth,
         nodes=result.statistics.nodes,
         time_s=round(result.time_s, 6),
         pv=pv,
         steps=steps,
-        lines=tuple(_ranked(referee, position, line, text_of) for line in result.lines) if job.multipv > 1 else (),
+        lines=tuple(_ranked(referee, position, line) for line in result.lines) if job.multipv > 1 else (),
     )
 
 
-def _ranked(referee: Referee, position: Any, line: RootLine, text_of: Callable[[int, bool], str]) -> Line:
+def _ranked(referee: Referee, position: Any, line: RootLine) -> Line:
     texts = tuple(referee.line_texts(position, line.moves))
-    return Line(texts[0], line.score, text_of(line.score, line.is_solved), "exact", texts)
+    score_text = referee.game.value_text(position, line.score, line.values, line.is_solved)
+    return Line(texts[0], line.score, score_text, "exact", texts)
 
 
-def _steps(game: Game, position: Any, result: SearchResult, text_of: Callable[[int, bool], str]) -> Iterable[Step]:
+def _steps(game: Game, position: Any, result: SearchResult) -> Iterable[Step]:
     nodes = 0
     for iteration in result.iterations:
         nodes += iteration.statistics.nodes
@@ -144,7 +140,7 @@ def _steps(game: Game, position: Any, result: SearchResult, text_of: Callable[[i
             iteration.depth,
             game.move_text(position, iteration.line[0]),
             iteration.score,
-            text_of(iteration.score, is_solved),
+            game.value_text(position, iteration.score, iteration.lines[0].values, is_solved),
             nodes,
             round(iteration.time_s, 6),
         )

@@ -15,6 +15,7 @@ from cluster.batch.results import ResultRow
 from cluster.batch.rows import InputRow, ReadOptions
 from cluster.batch.runner import Runner
 from cluster.batch.settings import RunSettings
+from search.algorithms import seen_by
 from search.limits import Limits
 from search.referee import Referee, print_notice
 from search.rules import Game, load_game
@@ -81,8 +82,9 @@ def analyse(
         If the game, the limits, a file, the number of workers, the table or the address are wrong, or no worker is
         left.
     """
-    rules = load_game(game)
     settings = RunSettings(limits, multipv, table_mb, is_fresh, is_deterministic, split, deadline_s, solve, algorithm)
+    rules = load_game(game)
+    rules = seen_by(rules, settings.flags(rules).algorithm)
     referee = Referee(rules, notice)
     with Journal.temporary() as journal, closing(open_pool(rules, settings, workers, address, notice)) as pool:
         planner = Planner(rules, referee, settings)

@@ -50,7 +50,7 @@ class _Team:
         question = None if job.solve is None else Question(job.solve)
         request = SearchRequest(job.position, job.moves, limits, multipv=job.multipv, solve=question)
         report = self.session.search(request)
-        return answer_of(self.session.referee, report.algorithm, report.result, job, time.monotonic() - started_s)
+        return answer_of(self.session.referee, report.result, job, time.monotonic() - started_s)
 
 
 def session_pool(
