@@ -1,4 +1,4 @@
-"""Monte Carlo tree search: does it play better with more playouts, how quick is it, and what do two workers gain?
+"""Monte Carlo tree search: what more playouts gain in strength, their speed, and what two workers gain.
 
 Run it as ``python tests/benchmarks/bench_mcts.py [--games 100] [--seconds 5]``. Three tables:
 
@@ -194,7 +194,7 @@ def compiled_rate(seconds: float) -> float:
 
 
 def shares(rounds: int, seconds: float) -> tuple[float, float, float]:
-    """Return the playouts a second of one worker, of two on one tree, and of two independent ones: medians of rounds."""
+    """Return the playouts a second of one worker, of two on one tree, of two independent ones: medians of rounds."""
     table = Table(load_game(BOARD), 2)
     position = table.game.parse("")
     playouts = int(max(10_000, table.rate(position, 50_000, 1, together=True) * seconds))
