@@ -110,7 +110,8 @@ def print_report(report: SearchReport) -> None:
         proved = "" if VERDICT_NAMES[move.verdict] is None else f"  proved {VERDICT_NAMES[move.verdict]}"
         print(f"{text:>8} {move.visits:>10} visits {move.win_rate:>7.1%} won{proved}", file=out)
     solved = ", solved" if result.is_solved else ""
-    print(f"best move {report.best_move}, score {report.score_text()}{solved}", file=out)
+    answer = "chance moves first" if report.best_move is None else f"best move {report.best_move}"
+    print(f"{answer}, score {report.score_text()}{solved}", file=out)
     print(
         f"{short(result.statistics.nodes)} nodes in {result.time_s:.2f} s, {short(report.nodes_per_s)} nodes/s, "
         f"{report.workers} workers on {report.machines} machine(s), strategy {report.strategy}, "

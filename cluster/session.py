@@ -24,8 +24,9 @@ from cluster.splitter import Root, Splitter
 from cluster.strategies import SINGLE, STRATEGY_NAMES, make_splitter, strategies_of
 from search.algorithms import HAS_DEPTH, PROVES_MATES, SOUND, Kind, chosen, flags_for, seen_by
 from search.aspiration import FULL_WINDOW
+from search.chance_rules import chance_rules_of
 from search.controls import MAX_WORKERS
-from search.driver import DEFAULT_TABLE_MB, Iteration, deepen
+from search.driver import DEFAULT_TABLE_MB, FailedWindow, Iteration, deepen
 from search.flags import FULL_WIDTH, Algorithm, Flags
 from search.game_record import GameRecord
 from search.limits import MAX_FIRST_MOVES, Limits, stopped_after
@@ -147,9 +148,7 @@ def _strategy(request: SearchRequest, algorithm: Algorithm, workers: int, is_cha
         If it cannot split such a search.
     """
     if is_chance and (request.strategy or SINGLE) != SINGLE:
-        raise RulesError(
-            "chance moves first in this position, so there are no first moves to split: leave --strategy out"
-        )
+        raise RulesError("chance moves first in this position, which leaves nothing to split: its strategy is single")
     if is_chance:
         return SINGLE
     possible = strategies_of(algorithm)
@@ -159,8 +158,11 @@ def _strategy(request: SearchRequest, algorithm: Algorithm, workers: int, is_cha
     return request.strategy or (SINGLE if workers == 1 else possible[0])
 
 
-def _check_question(request: SearchRequest, algorithm: Algorithm, is_chance: bool) -> None:
+def _check_question(game: Game, request: SearchRequest, algorithm: Algorithm, is_chance: bool) -> None:
     """Refuse what an algorithm does not answer."""
+    bound = chance_rules_of(game).value_bound
+    if bound and abs(request.contempt) >= bound:
+        raise RulesError(f"a draw must cost less than a lost game, {bound}, not {request.contempt}")
     if algorithm not in PROVES_MATES and (request.limits.mate is not None or request.solve is not None):
         measure = "a depth" if algorithm in HAS_DEPTH else "playouts"
         raise RulesError(f"{algorithm.label} proves no mates and no solutions: give it {measure}, nodes or a time")
@@ -206,7 +208,7 @@ def checked_game(
     position = referee.play_texts(game.parse(request.position), request.moves)
     is_chance = bool(referee.facts(position).is_chance)
     _strategy(request, algorithm, workers or cores(), is_chance)
-    _check_question(request, algorithm, is_chance)
+    _check_question(game, request, algorithm, is_chance)
     if request.solve is not None:
         plies_to_solve(game, position)
     if not referee.legal_moves(position):
@@ -271,6 +273,7 @@ class Session:
         request: SearchRequest,
         on_iteration: Callable[[Iteration], None] = lambda _iteration: None,
         checkpoint: CheckpointFile | None = None,
+        on_failure: Callable[[FailedWindow], None] = lambda _failure: None,
     ) -> SearchReport:
         """Search a position until a limit is reached, it is solved, or `stop` is called.
 
@@ -282,6 +285,8 @@ class Session:
             Called after each iteration that this run finishes.
         checkpoint
             Where the search is saved; what an earlier run has left there, it goes on with.
+        on_failure
+            Called when the root's score has fallen outside its window.
 
         Raises
         ------
@@ -300,7 +305,7 @@ class Session:
         if request.algorithm not in (None, algorithm.label):
             raise RulesError(f"this session runs {algorithm.label}: {request.algorithm} needs one of its own")
         is_chance = bool(self.referee.facts(position).is_chance)
-        _check_question(request, algorithm, is_chance)
+        _check_question(self.game, request, algorithm, is_chance)
         strategy = _strategy(request, algorithm, len(workers), is_chance)
         if checkpoint is not None and algorithm == Algorithm.MCTS:
             raise CheckpointError("the tree of a Monte Carlo tree search is not saved: it takes no checkpoint")
@@ -344,7 +349,7 @@ class Session:
                         root_search, self.referee, position, request.limits, note, self.executor.now_s,
                         is_selective=self.game.is_selective and self.executor.flags.is_selective,
                         multipv=request.multipv, root_moves=first_moves, before=tuple(finished),
-                        has_windows=self.executor.flags.has_windows,
+                        has_windows=self.executor.flags.has_windows, on_failure=on_failure,
                     )  # fmt: skip
             if checkpointer is not None:
                 checkpointer.save()
@@ -368,7 +373,6 @@ class Session:
             table_mb=self._table_mb,
             strategy=strategy,
             algorithm=algorithm,
-            is_chance=is_chance,
             overheads=root_search.overheads(result.time_s, max(1, len(workers))),
         )
 

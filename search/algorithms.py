@@ -100,6 +100,11 @@ def seen_by(game: Game, algorithm: Algorithm) -> Game:
     return views[algorithm](game) if algorithm in views else game
 
 
+def flags_to_depth(game: Game, flags: Flags = Flags()) -> Flags:
+    """Return a variant of the kernel for the default of a game's kind, a search to a depth, whatever the game names."""
+    return flags._replace(algorithm=SOUND[kind_of(game)][0])
+
+
 def flags_for(game: Game, name: str | None = None, flags: Flags = Flags()) -> Flags:
     """Return a variant of the kernel for the algorithm of a name, or for the one that suits a game.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from search import workspace as at
 from search.driver import Iteration, RootLine, SearchResult
-from search.limits import Limits
+from search.limits import Limits, LimitsError
 from search.mcts_settings import MonteCarloSettings
 from search.mcts_standing import RootMove, Standing, merged, standing_of
 from search.mcts_tree import UNKNOWN
@@ -169,7 +169,14 @@ def grow(
         The search's numbers.
     tree_number
         Of the tree: another one than that of any search before on the same memory.
+
+    Raises
+    ------
+    LimitsError
+        If there is a limit that it cannot keep.
     """
+    if limits.depth is not None or limits.mate is not None:
+        raise LimitsError("mcts goes to no depth and asks for no mate: give it nodes or a time")
     total = Statistics()
     while total.nodes < limits.node_limit and not growth.is_proved:
         count = min(limits.node_limit - total.nodes, growth.to_milestone(total.nodes))

@@ -146,7 +146,9 @@ def test_a_board_and_its_mirrored_twin_have_one_winner() -> None:
         position = referee.play(game.parse(""), move)
         twin = game.module.mirror(position)
         assert twin == referee.play(game.parse(""), 17 - move)
-        scores = [search(game, each, Limits(), notice=lambda _line: None).score for each in (position, twin)]
+        scores = [
+            search(game, each, Limits(), flags=Flags(), notice=lambda _line: None).score for each in (position, twin)
+        ]
         assert scores[0] == scores[1]
 
 

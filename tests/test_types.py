@@ -21,7 +21,7 @@ from numba import njit
 from numba.core import ir, types
 from numba.core.dispatcher import Dispatcher
 
-from search.algorithms import SOUND, kind_of
+from search.algorithms import SOUND, flags_to_depth, kind_of
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Algorithm, Flags, Pruning
 from search.perft import LeafCounter
@@ -87,10 +87,11 @@ def compile_all(name: str) -> None:
     LeafCounter(game, notice=lambda _line: None)
     with Segment.private(1) as segment:
         for flags in VARIANTS:
-            is_wanted = flags.algorithm != Algorithm.MCTS or name in PLAYED_OUT
-            if is_wanted and flags.algorithm in SOUND[kind_of(game)]:
-                open_searcher(game, segment, Controls(words.ctypes.data), flags=flags, notice=lambda _line: None)
-        for algorithm in (Algorithm.MAX_N, Algorithm.PARANOID) if game.has("PLAYERS") else ():
+            suits = SOUND[kind_of(game)]
+            if flags.algorithm != Algorithm.MCTS or (name in PLAYED_OUT and flags.algorithm in suits):
+                fitting = flags if flags.algorithm in suits else flags_to_depth(game, flags)
+                open_searcher(game, segment, Controls(words.ctypes.data), flags=fitting, notice=lambda _line: None)
+        for algorithm in (Algorithm.PARANOID,) if game.has("PLAYERS") else ():
             flags = Flags(algorithm=algorithm)
             open_searcher(game, segment, Controls(words.ctypes.data), flags=flags, notice=lambda _line: None)
 
