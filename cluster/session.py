@@ -212,8 +212,10 @@ def checked_game(
     if request.solve is not None:
         plies_to_solve(game, position)
     if not referee.legal_moves(position):
-        score = game.value_text(position, referee.facts(position).outcome, referee.payoffs(position), True)
-        raise RulesError(f"the game is over in this position (score {score} for the side to move): nothing to search")
+        payoffs = referee.payoffs(position)
+        score = game.value_text(position, referee.facts(position).outcome, payoffs, True)
+        whose = "" if payoffs else " for the side to move"
+        raise RulesError(f"the game is over in this position (score {score}{whose}): nothing to search")
     _first_moves(referee, position, request.root_moves)
     return game
 
