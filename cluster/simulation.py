@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.strategies import SINGLE
 from search.algorithms import flags_for

@@ -22,7 +22,8 @@ from oracle_chance import (
     real_value,
 )
 
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from search import workspace as at
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Algorithm, Flags, Pruning, Star

@@ -23,7 +23,8 @@ from cluster.checkpoint import Checkpoint, CheckpointError, Identity
 from cluster.checkpointer import CheckpointFile
 from cluster.executor import SerialExecutor
 from cluster.fingerprint import Fingerprint
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from search.driver import Iteration, RootLine
 from search.flags import Flags
 from search.limits import Limits

@@ -15,7 +15,8 @@ from conftest import silent
 
 from cluster.executor import SerialExecutor, ThreadExecutor
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from cluster.simulated_executor import SimulatedExecutor
 from search.controls import CONTROL_WORDS, Controls
 from search.driver import Iteration, search

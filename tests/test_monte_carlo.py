@@ -19,7 +19,8 @@ from cluster.executor import SerialExecutor
 from cluster.monte_carlo import MonteCarloSplitter
 from cluster.position_rules import words_of
 from cluster.records import Task, TaskResult, WorkerInfo, pack_tasks, unpack_tasks
-from cluster.session import SearchRequest, Session, open_session
+from cluster.request import SearchRequest
+from cluster.session import Session, open_session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.splitter import Root
 from search import workspace as at

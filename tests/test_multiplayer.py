@@ -16,7 +16,8 @@ from player_trees import KINDS, TREE_GAME, grown, node_count, planted, tree_game
 
 import cluster
 from cluster.executor import Executor
-from cluster.session import SearchRequest, Session, open_session
+from cluster.request import SearchRequest
+from cluster.session import Session, open_session
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Algorithm, Flags, Pruning
 from search.limits import Limits

@@ -19,7 +19,8 @@ from cluster.cli import main
 from cluster.executor import Executor, SerialExecutor, ThreadExecutor
 from cluster.records import RecordError, Task, pack_tasks, unpack_tasks
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session, checked_game
+from cluster.request import SearchRequest, checked_game
+from cluster.session import Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.split_settings import SplitSettings
 from search.aspiration import Window

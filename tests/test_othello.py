@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from numba import njit
 
 from cluster.cli import main
-from cluster.session import SearchRequest, open_session
+from cluster.request import SearchRequest
+from cluster.session import open_session
 from search.controls import CONTROL_WORDS, Controls
 from search.driver import SearchResult, search
 from search.flags import Flags, Pruning

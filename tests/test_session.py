@@ -16,7 +16,8 @@ from conftest import EXECUTOR_KINDS, MakeExecutor, silent
 from cluster.coordinator import _NodePool
 from cluster.executor import Executor, ThreadExecutor
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session, open_session
+from cluster.request import SearchRequest
+from cluster.session import Session, open_session
 from cluster.strategies import STRATEGIES
 from search.driver import SearchResult, search
 from search.flags import Flags

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from cluster.request import cores
 from cluster.scaling.agreement import check
 from cluster.scaling.environment import describe
 from cluster.scaling.filler import filled
@@ -27,7 +28,6 @@ from cluster.scaling.records import RunRecord
 from cluster.scaling.results import ModelUse, Results
 from cluster.scaling.runner import Bench, Runner
 from cluster.scaling.summary import median_run
-from cluster.session import cores
 from cluster.simulated_executor import ClusterModel
 from cluster.strategies import DYNAMIC, SINGLE
 from search.algorithms import flags_for, seen_by

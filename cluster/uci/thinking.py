@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable
 
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from cluster.uci.clock import UNLIMITED, Clock, Patience
 from cluster.uci.commands import Go
 from cluster.uci.information import info_line

@@ -25,7 +25,8 @@ from cluster.checkpoint import Checkpoint, Identity
 from cluster.executor import SerialExecutor
 from cluster.fingerprint import Fingerprint
 from cluster.records import Task, TaskResult
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from search.driver import Iteration, RootLine
 from search.limits import Limits
 from search.referee import Referee
