@@ -16,8 +16,8 @@ from cluster.report import Overheads
 from cluster.splitter import Splitter
 from search import workspace as at
 from search.aspiration import Window
-from search.driver import RootResult
 from search.limits import NO_NODE_LIMIT, Limits
+from search.results import RootResult
 from search.scores import MATE, mate_distance
 from search.statistics import Statistics
 from tt_store.errors import RunFailedError

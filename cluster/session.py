@@ -31,12 +31,13 @@ from cluster.splitter import Root, Splitter
 from cluster.strategies import SINGLE, make_splitter
 from search.algorithms import flags_for, seen_by
 from search.aspiration import FULL_WINDOW
-from search.driver import DEFAULT_TABLE_MB, FailedWindow, Iteration, deepen
+from search.driver import DEFAULT_TABLE_MB, deepen
 from search.flags import FULL_WIDTH, Algorithm, Flags
 from search.game_record import GameRecord
 from search.limits import stopped_after
 from search.mcts_driver import Growth
 from search.referee import Referee, print_notice
+from search.results import FailedWindow, Iteration
 from search.rules import Game, RulesError
 from search.solving import solve, solving_flags
 from tt_store.errors import RunFailedError

@@ -12,10 +12,11 @@ from cluster.session import Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.strategies import SINGLE
 from search.algorithms import flags_for
-from search.driver import Iteration, search
+from search.driver import search
 from search.flags import Flags
 from search.limits import Limits
 from search.referee import print_notice
+from search.results import Iteration
 from search.rules import Game
 from search.solving import solving_flags
 

@@ -13,10 +13,10 @@ from enum import StrEnum
 from typing import Any
 
 from search.aspiration import Window
-from search.driver import Iteration, RootLine, RootSearch, SearchResult
 from search.flags import Flags
 from search.limits import MAX_DEPTH
 from search.referee import Referee
+from search.results import Iteration, RootLine, RootSearch, SearchResult
 from search.rules import Game, RulesError
 from search.scores import DRAW, MATE
 from search.statistics import Statistics

@@ -24,10 +24,11 @@ from cluster.session import Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.split_settings import SplitSettings
 from search.aspiration import Window
-from search.driver import RootResult, deepen, search
+from search.driver import deepen, search
 from search.flags import FULL_WIDTH, Flags
 from search.limits import MAX_FIRST_MOVES, Limits
 from search.referee import Referee
+from search.results import RootResult
 from search.rules import Game, RulesError, load_game
 from search.scores import MATE, mate_distance
 from search.statistics import Statistics

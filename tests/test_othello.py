@@ -21,7 +21,7 @@ from cluster.cli import main
 from cluster.request import SearchRequest
 from cluster.session import open_session
 from search.controls import CONTROL_WORDS, Controls
-from search.driver import SearchResult, search
+from search.driver import search
 from search.flags import Flags, Pruning
 from search.games.othello.board import DISC, PASS
 from search.games.othello.endgame import SOLVED_SQUARES
@@ -30,6 +30,7 @@ from search.games.othello.stability import stable
 from search.limits import Limits
 from search.perft import LeafCounter
 from search.referee import Referee
+from search.results import SearchResult
 from search.rules import RulesError, load_game
 from search.searcher import Job, Searcher
 from search.solving import Question

@@ -10,12 +10,13 @@ from typing import Any
 from cluster.batch.jobs import Answer, Line, PositionJob, Status, Step
 from cluster.report import AT_BOUND, BOUND_NAMES
 from search.controls import CELLS
-from search.driver import OneCore, RootLine, SearchResult, deepen
+from search.driver import OneCore, deepen
 from search.flags import Algorithm
 from search.limits import stopped_after
 from search.mcts_driver import Growth, grow
 from search.mcts_tree import tree_number
 from search.referee import Referee
+from search.results import RootLine, SearchResult
 from search.rules import Game
 from search.searcher import Job
 from search.searchers import AnySearcher

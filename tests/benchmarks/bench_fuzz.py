@@ -27,9 +27,9 @@ from cluster.fingerprint import Fingerprint
 from cluster.records import Task, TaskResult
 from cluster.request import SearchRequest
 from cluster.session import Session
-from search.driver import Iteration, RootLine
 from search.limits import Limits
 from search.referee import Referee
+from search.results import Iteration, RootLine
 from search.rules import load_game
 from search.statistics import Statistics
 from tt_store import exchange, snapshot
