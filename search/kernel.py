@@ -17,7 +17,7 @@ from search import workspace as at
 from search.flags import Pruning
 from search.scores import DRAW, INFINITY, MATE, MATE_BOUND, MAX_PLY, ONGOING, from_table
 from tt_store.layout import MOVE_MASK, NO_MOVE, WORD_BYTES
-from tt_store.native import Integer, Word, as_int, read_int, read_word, write_int
+from tt_store.native import Integer, Word, as_int, read_int, write_int
 from tt_store.table import MISS, entry_move, entry_score, prefetch_bucket, probe
 
 _game, _flags = jit.binding(__name__)
@@ -25,6 +25,7 @@ _notes = jit.specialise("search.bookkeeping", _game, _flags)
 _ordering = jit.specialise("search.ordering", _game, _flags)
 _history = jit.specialise("search.history", _game, _flags)
 _repetition = jit.specialise("search.repetition", _game, _flags)
+_symmetry = jit.specialise("search.symmetry", _game, _flags)
 _quiescence = jit.specialise("search.quiescence", _game, _flags)
 _foresight = jit.specialise("search.foresight", _game, _flags)
 _rules = jit.specialise("search.selectivity", _game, _flags)
@@ -44,7 +45,7 @@ arrange_moves, bring_move = _ordering.arrange_moves, _ordering.bring_move
 credit_fail_high = _ordering.credit_fail_high
 note_move = _history.note_move
 repeats, REPEATS = _repetition.repeats, _repetition.REPEATS
-table_key = _repetition.table_key
+salted_key, turned_move = _symmetry.salted_key, _symmetry.turned_move
 quiescence: Callable[..., int] = _quiescence.quiescence
 sound_moves = _foresight.sound_moves
 score_of_two_plies: Callable[..., int] = _foresight.score_of_two_plies
@@ -106,12 +107,6 @@ def enter_path(position: Any, key: int, ply: int, memory: int) -> int:
     if REPEATS:
         write_int(memory + at.PATH_KEYS + ply * WORD_BYTES, as_int(key))
     return note_check(position, ply, memory) if SEES_CHECKS else 0
-
-
-@jit.helper
-def salted_key(position: Any, key: Word, memory: int) -> Word:
-    """Return the key under which this search holds a position in the table."""
-    return table_key(position, key) ^ read_word(memory + at.KEY_SALT)
 
 
 @jit.helper
@@ -276,7 +271,7 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
     # does not see, the principal variation is searched all the same.
     estimate = note_estimate(position, ply, memory) if ESTIMATES else 0
     entry = look_up(key, memory) if depth >= TABLE_DEPTH else MISS
-    table_move = entry_move(entry) if entry != MISS else NO_MOVE
+    table_move: int = turned_move(position, entry_move(entry)) if entry != MISS else NO_MOVE
     if entry != MISS and not (REPEATS and is_pv) and is_decided(entry, depth, alpha, beta, ply) == 1:
         count(memory, at.CUTOFFS)
         known = from_table(entry_score(entry), ply)
@@ -391,7 +386,8 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
     if FAIL_HARD:
         best = max(alpha, min(best, beta))
     if depth >= TABLE_DEPTH:
-        remember(key, best, best_move, depth, alpha if PRUNES else OPEN_LOW, beta if PRUNES else OPEN_HIGH, ply, memory)
+        lower, upper = alpha if PRUNES else OPEN_LOW, beta if PRUNES else OPEN_HIGH
+        remember(key, best, turned_move(position, best_move), depth, lower, upper, ply, memory)
     return best
 
 
@@ -513,7 +509,7 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
         The score, by the contract of `search_node` for the window that the workspace then holds. It is void if
         `STATUS` is neither `RUNNING` nor changed by a narrowing that this function has dealt with.
     """
-    key = key_of_others(salted_key(position, key_of(position), memory), memory)
+    key = key_of_others(position, salted_key(position, key_of(position), memory), memory)
     write_int(memory + at.ROOT_KEY, as_int(key))
     result = outcome(position)
     if STUCK and result == DRAW and ply == 0 and depth > 0:

@@ -47,6 +47,9 @@ Optional names::
     has_pieces(position)        @helper, 1 or 0: whether to be on the move is hardly ever a burden
     sound_moves(position, end)  @helper: push the legal moves after which the opponent cannot win with the next one.
                                 Only the search asks, where the side to move cannot win with its next move either
+    shared_key(position)        @helper, with `shared_move`: the hash under which the table holds a position and those
+                                symmetric to it; equal for all of them, or told apart, as the game likes
+    shared_move(position, move) @helper: a move as the position that the shared key stands for has it; its own inverse
     SOLVE_TABLE_DEPTH           when solving, a node of less depth is cheaper to search than to look up in the table
     plies_left(position)        plain: no game from here lasts longer; the search then knows when it is complete
     next_depth(position, depth) plain: the depth that iterative deepening tries after one, by default the next
@@ -95,6 +98,8 @@ _REQUIRED = (
     "Position", "MAX_MOVES", "START", "moves", "play", "outcome", "key", "evaluate",
     "parse", "text", "move_text", "parse_move",
 )  # fmt: skip
+_TOGETHER = (("shared_key", "shared_move"), ("solve_leaf", "is_late", "LATE_PLIES"))
+"""Optional names of which a game defines all or none."""
 _FIELD_TYPES = (np.uint64, np.int64)
 _RECENT_TEXTS = 64
 _parameters: dict[str, str] = {}
@@ -228,6 +233,10 @@ class Game:
     pass_turn: PassRule
     """Does nothing by default."""
     sound_moves: MovesRule
+    shared_key: PositionRule
+    """0 by default."""
+    shared_move: MoveRule
+    """0 by default."""
     """None by default."""
     solve_table_depth: int
     """0 by default: all nodes are looked up in the table."""
@@ -403,6 +412,12 @@ def game_of(module: ModuleType, name: str, parameters: str) -> Game:
     ]
     if missing:
         raise RulesError(f"the game {name} does not define {', '.join(missing)}")
+    for group in _TOGETHER:
+        defined = [rule for rule in group if hasattr(module, rule)]
+        if defined and len(defined) < len(group):
+            raise RulesError(f"the game {name} defines {defined[0]}, but not all of {', '.join(group)}")
+    if hasattr(module, "shared_key") and (has_players or hasattr(module, "is_chance")):
+        raise RulesError(f"the game {name} defines shared_key, which is for games of two players without chance")
     hints = get_type_hints(module.Position)
     field_types = tuple(hints[field] for field in module.Position._fields)
     wrong = [kind for kind in field_types if kind not in _FIELD_TYPES]
@@ -442,6 +457,8 @@ def game_of(module: ModuleType, name: str, parameters: str) -> Game:
         exchange_at_least=getattr(module, "exchange_at_least", _even_exchange),
         pass_turn=getattr(module, "pass_turn", _same_position),
         sound_moves=getattr(module, "sound_moves", _no_moves),
+        shared_key=getattr(module, "shared_key", _no_count),
+        shared_move=getattr(module, "shared_move", _no_order),
         solve_table_depth=int(getattr(module, "SOLVE_TABLE_DEPTH", 0)),
         is_late=getattr(module, "is_late", _no_count),
         solve_leaf=getattr(module, "solve_leaf", _no_solution),
