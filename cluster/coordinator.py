@@ -89,7 +89,7 @@ class _NodePool:
 
     def take(self, sharers: int, most: int = NO_NODE_LIMIT) -> int:
         """Reserve an equal share of what is free for one of so many tasks, which has no use for more than so much."""
-        share = min(max(1, self.free // sharers), most) if self.free > 0 else 0
+        share = max(1, min(self.free // sharers, most)) if self.free > 0 else 0
         self.free -= share
         return share
 
