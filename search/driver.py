@@ -28,6 +28,8 @@ from tt_store.layout import BOUND_LOWER, BOUND_UPPER
 from tt_store.segment import Segment
 
 DEFAULT_TABLE_MB = 64.0
+WHOLE_DEPTH = 6
+"""So near to a mate a selective search leaves nothing out."""
 _CHANCE_WIDTHS = 64
 """Expected values move from iteration to iteration by about this share of their range."""
 
@@ -171,8 +173,10 @@ def _judged(
     lines = []
     for rank, result in enumerate(sorted(results, key=lambda result: -result.score)):
         distance = mate_distance(result.score)
-        # A mate within the horizon is proved, and no shorter one was found before.
-        is_mate = distance is not None and abs(distance) <= depth
+        # A mate within the horizon is proved, and no shorter one was found before. A selective search sees but half as
+        # far in lines that it takes for bad: only so deep is a shorter mate out of the question.
+        horizon = depth if earlier is None else min(depth, (depth + WHOLE_DEPTH) // 2)
+        is_mate = distance is not None and abs(distance) <= horizon
         is_confirmed = earlier is None or earlier[rank : rank + 1] == [result.score]
         is_certain = 0 < certain == abs(result.score)
         is_solved = depth == plies_left or is_certain or (is_mate and is_confirmed)
