@@ -25,7 +25,8 @@ from tt_store.table import MISS, entry_bound, entry_depth, entry_score, pack_ent
 
 _game, _flags = jit.binding(__name__)
 
-moves, evaluate, side_to_move, stuck = _game.moves, _game.evaluate, _game.side_to_move, _game.stuck
+moves, side_to_move, stuck = _game.moves, _game.side_to_move, _game.stuck
+estimate_of = jit.specialise("search.estimates", _game, _flags).estimate_of
 EVALUATES = _flags.evaluation
 EXTRA_TURNS = _game.has_extra_turns
 STEPPED = _flags.stepped
@@ -119,7 +120,7 @@ def leaf_score(position: Any, result: int, ply: int, memory: int) -> int:
         if moves(position, begin) == begin:
             result = stuck(position)
     if result == ONGOING:
-        return evaluate(position) if EVALUATES else 0
+        return estimate_of(position, memory) if EVALUATES else 0
     return final_score(position, result, ply, memory)
 
 

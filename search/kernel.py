@@ -55,6 +55,7 @@ note_check: Callable[..., int] = _rules.note_check
 is_far_above, is_far_below = _rules.is_far_above, _rules.is_far_below
 may_pass, pass_reduction = _rules.may_pass, _rules.pass_reduction
 is_skipped, late_reduction = _rules.is_skipped, _rules.late_reduction
+is_hopeless, drop_hopeless = _rules.is_hopeless, _rules.drop_hopeless
 is_plain_move = _rules.is_plain_move
 is_whole, asks_for_mate = _rules.is_whole, _rules.asks_for_mate
 may_cut_by_estimate, correct_estimate = _rules.may_cut_by_estimate, _rules.correct_estimate
@@ -116,9 +117,11 @@ def salted_key(position: Any, key: Word, memory: int) -> Word:
 def begin_pass(position: Any, ply: int, memory: int) -> tuple[Any, Word]:
     """Pass the turn, note it on the path, and return the position and its key for the table."""
     passed = pass_turn(position)
+    key = salted_key(passed, key_of(passed), memory)
+    prefetch_bucket(read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS), key)
     write_int(memory + at.PLAYED + ply * WORD_BYTES, 0)
     enter_path(passed, key_of(passed), ply + 1, memory)
-    return passed, salted_key(passed, key_of(passed), memory)
+    return passed, key
 
 
 @jit.helper
@@ -218,6 +221,8 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
     # Step 2. What the table knows: a score that decides this window, or at least the move to try first. Where a path
     # may end in a draw that the table does not see, the principal variation is searched all the same.
     table_move = NO_MOVE
+    # Before the table's bucket is read: it is on its way, and to wait for it would cost as much.
+    estimate = note_estimate(position, ply, memory) if ESTIMATES else 0
     entry = look_up(key, memory) if depth >= TABLE_DEPTH else MISS
     if entry != MISS:
         table_move = entry_move(entry)
@@ -227,7 +232,6 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
             return max(alpha, min(known, beta)) if FAIL_HARD else known
 
     # Step 3. Cut by the estimate: far above the window or far below, or so good that even a null move stays above.
-    estimate = note_estimate(position, ply, memory) if ESTIMATES else 0
     improving = is_improving(estimate, ply, memory) if ESTIMATES else 0
     estimate = correct_estimate(estimate, entry, ply) if ESTIMATES else 0
     excluded = left_out(ply, memory) if SINGULAR else NO_MOVE
@@ -288,7 +292,10 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
     best = -INFINITY
     best_move = NO_MOVE
     low = alpha
-    for cursor in range(end, last, WORD_BYTES):
+    has_hopeless = SKIPS and may_cut
+    cursor = end - WORD_BYTES
+    while cursor + WORD_BYTES < last:
+        cursor += WORD_BYTES
         move = bring_move(cursor, end, last)
         if SINGULAR and move == excluded:
             continue
@@ -297,6 +304,11 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         # how deeply it is searched.
         number, rank = (cursor - end) // WORD_BYTES, read_int(cursor) >> RANK_SHIFT
         may_skip = SKIPS and may_cut and best > -MATE_BOUND
+        if may_skip and has_hopeless and is_hopeless(rank, number, depth, estimate, improving, low) == 1:
+            has_hopeless = False
+            last = drop_hopeless(position, cursor, last, low, memory)
+            cursor -= WORD_BYTES
+            continue
         is_plain = may_skip and is_plain_move(position, move, rank, low, memory) == 1
         if is_plain and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
             continue

@@ -28,7 +28,7 @@ order, move_slot = _game.order, _game.move_slot
 HAS_ORDER = _game.has_order
 HAS_HISTORY = _game.history_size > 0
 RANKS = _flags.ordering and (HAS_ORDER or HAS_HISTORY)
-HISTORY = at.history_offset(_game.max_moves)
+HISTORY = at.history_offset(_game.max_moves, _game.memory_words)
 LOOKS_AHEAD = not (_flags.quiescence and _game.has("captures"))
 """Whether the move after the next is known early, for its bucket of the table to be asked for."""
 LEARNS = HAS_HISTORY and _game.has("is_quiet")

@@ -20,6 +20,8 @@ Optional names::
 
     order(position, move)       @helper: a small estimate (|x| < 2^22) of a move for its mover; higher is tried first
     move_slot(position, move)   @helper, with HISTORY_SIZE: 0..HISTORY_SIZE-1; asks for killers and history
+    evaluate_with(position, memory)  @helper, with MEMORY_WORDS: `evaluate`, quicker, with so many words of memory, zero at
+                                first, in which a searching core may remember what later positions have in common
     side_to_move(position)      @helper, 0 or 1: needed only if a move may leave the same side to move
     count_moves(position)       @helper: how many `moves` pushes; perft then asks for no outcome: draws by rule go on
     stuck(position)             @helper: the final score where `moves` pushes none; `outcome` need not see that then.
@@ -137,6 +139,11 @@ def _even_exchange(_position: Any, _move: int, threshold: int) -> int:
 
 
 @helper
+def _no_estimate(_position: Any, _memory: int) -> int:
+    return 0
+
+
+@helper
 def _no_bound(_position: Any, _depth: int, _alpha: int) -> int:
     return INFINITY
 
@@ -181,6 +188,10 @@ class Game:
     outcome: PositionRule
     key: PositionRule
     evaluate: PositionRule
+    evaluate_with: MovesRule
+    """0 by default."""
+    memory_words: int
+    """Words of a workspace for `evaluate_with`, 0 where there is none."""
     order: MoveRule
     """0 by default; see `has_order`."""
     has_order: bool
@@ -365,6 +376,8 @@ def load_game(name: str) -> Game:
         outcome=module.outcome,
         key=module.key,
         evaluate=module.evaluate,
+        evaluate_with=getattr(module, "evaluate_with", _no_estimate),
+        memory_words=int(getattr(module, "MEMORY_WORDS", 0)),
         order=getattr(module, "order", _no_order),
         has_order=hasattr(module, "order"),
         move_slot=getattr(module, "move_slot", _no_order),

@@ -115,7 +115,8 @@ class Searcher:
         self.referee = Referee(game, notice)
         self._kernel = jit.specialise("search.kernel", game, flags)
         self.segment, self.controls = segment, controls
-        self._memory = np.zeros(at.workspace_words(game.max_moves, game.history_words), np.int64)
+        words = at.workspace_words(game.max_moves, game.memory_words, game.history_words)
+        self._memory = np.zeros(words, np.int64)
         self._address = self._memory.ctypes.data
         self._put(at.PROGRESS_ADDRESS, controls.progress_address(slot))
         self._put(at.STOP_ADDRESS, controls.stop_address)
@@ -151,7 +152,7 @@ class Searcher:
     def forget(self) -> None:
         """Forget killers and history, as before an unrelated search."""
         self._memory[at.KILLERS // WORD_BYTES : at.LENGTHS // WORD_BYTES] = 0
-        self._memory[at.history_offset(self.game.max_moves) // WORD_BYTES :] = 0
+        self._memory[at.history_offset(self.game.max_moves, self.game.memory_words) // WORD_BYTES :] = 0
 
     def _call(self, job: Job) -> int:
         self._memory[: at.STATISTICS_WORDS] = 0
