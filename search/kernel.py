@@ -89,6 +89,7 @@ RANK_SHIFT = _ordering.RANK_SHIFT
 ASKS_EARLY = TABLE and QUIESCES
 """Whether each child asks the table: with a quiescence search there is nothing else at the horizon."""
 VERIFIED_DEPTH, LEAST_INTERNAL_DEPTH = _rules.VERIFIED_DEPTH, _rules.LEAST_INTERNAL_DEPTH
+SHALLOW_DEPTH = _rules.SHALLOW_DEPTH
 
 MOVE_ROW_BYTES = _notes.MOVE_ROW_BYTES
 
@@ -303,7 +304,7 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         # Step 6. Leave the move out, if that can be told without playing it; else play it, leave it out then, or decide
         # how deeply it is searched.
         number, rank = (cursor - end) // WORD_BYTES, read_int(cursor) >> RANK_SHIFT
-        may_skip = SKIPS and may_cut and best > -MATE_BOUND
+        may_skip = SKIPS and may_cut and depth <= SHALLOW_DEPTH and best > -MATE_BOUND
         if may_skip and has_hopeless and is_hopeless(rank, number, depth, estimate, improving, low) == 1:
             has_hopeless = False
             last = drop_hopeless(position, cursor, last, low, memory)
