@@ -110,6 +110,14 @@ def final_score(position: Any, result: int, ply: int, memory: int) -> int:
 
 
 @jit.helper
+def extreme_score(alpha: int, beta: int, highest: int, lowest: int) -> int:
+    """Return the highest or the lowest score that a node can have if that decides its window, else `UNKNOWN`."""
+    if alpha >= highest:
+        return highest
+    return lowest if beta <= lowest else at.UNKNOWN
+
+
+@jit.helper
 def leaf_score(position: Any, result: int, ply: int, memory: int) -> int:
     """Count and score a node below which nothing is searched: a finished game, or the horizon."""
     write_int(memory + at.NODES, read_int(memory + at.NODES) + 1)

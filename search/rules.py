@@ -20,8 +20,8 @@ Optional names::
 
     order(position, move)       @helper: a small estimate (|x| < 2^22) of a move for its mover; higher is tried first
     move_slot(position, move)   @helper, with HISTORY_SIZE: 0..HISTORY_SIZE-1; asks for killers and history
-    evaluate_with(position, memory)  @helper, with MEMORY_WORDS: `evaluate`, quicker, with so many words of memory, zero at
-                                first, in which a searching core may remember what later positions have in common
+    evaluate_with(position, memory)  @helper, with MEMORY_WORDS: `evaluate`, quicker, with so many words of memory, zero
+                                at first, where a searching core may remember what later positions have in common
     side_to_move(position)      @helper, 0 or 1: needed only if a move may leave the same side to move
     count_moves(position)       @helper: how many `moves` pushes; perft then asks for no outcome: draws by rule go on
     stuck(position)             @helper: the final score where `moves` pushes none; `outcome` need not see that then.

@@ -55,6 +55,14 @@ def inlined(function: Function) -> Function:
     return cast(Function, _compile(**options)(function))
 
 
+def spliced(function: Function) -> Function:
+    """Have Numba put a function in the place of its calls before it compiles: for parts of a recursive function.
+
+    Compiled functions cannot call each other in a circle: the linker does not find the second one.
+    """
+    return cast(Function, _compile(nogil=True, inline="always")(function))
+
+
 def entry(function: Function) -> Function:
     """Compile a function that Python calls, without the GIL, in memory only."""
     return cast(Function, njit(nogil=True)(function))

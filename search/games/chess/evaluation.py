@@ -10,7 +10,7 @@ from search.games.chess.board import BISHOP, KNIGHT, QUEEN, ROOK, Position, cloc
 from search.games.chess.endings import NORMAL, bare_king, scale
 from search.games.chess.king_safety import danger, danger_value
 from search.games.chess.pawn_ending import is_pawn_ending, pawn_ending_value
-from search.games.chess.pawn_memory import known_pawn_terms, pawn_terms
+from search.games.chess.pawn_memory import NO_MEMORY, known_pawn_terms, pawn_terms
 from search.games.chess.pawns import passed_score
 from search.games.chess.terms import (
     FULL_PHASE,
@@ -79,10 +79,11 @@ def tapered(score: int, share: int) -> int:
 
 
 @inlined
-def _finished(position: Position, turned: Position, sums: tuple[int, int, int]) -> int:
-    """Return the tapered and scaled sum of all terms from `term_sums`."""
-    score, danger_to_other, danger_to_own = sums
-    score += int(position.score) + danger_value(danger_to_other) - danger_value(danger_to_own)
+def _estimate(position: Position, pawns: int) -> int:
+    """Return the tapered and scaled sum of all terms, given `pawn_terms`."""
+    turned = opposite(position)
+    score, danger_to_other, danger_to_own = _piece_sums(position, turned, term_weights())
+    score += pawns + int(position.score) + danger_value(danger_to_other) - danger_value(danger_to_own)
     share = phase(position)
     value = tapered(score, share)
     if value > 0:
@@ -100,20 +101,14 @@ def _bounded(position: Position, value: int) -> int:
 
 
 @helper
-def evaluate(position: Position) -> int:
-    """Estimate a position in centipawns for the side to move."""
-    if is_pawn_ending(position):
-        return _bounded(position, pawn_ending_value(position))
-    sums = term_sums(position, term_weights())
-    return _bounded(position, _finished(position, opposite(position), sums))
-
-
-@helper
 def evaluate_with(position: Position, memory: int) -> int:
     """Estimate a position as `evaluate` does, with memory of the searching core for what pawns and kings decide."""
     if is_pawn_ending(position):
         return _bounded(position, pawn_ending_value(position))
-    turned = opposite(position)
-    score, danger_to_other, danger_to_own = _piece_sums(position, turned, term_weights())
-    sums = score + known_pawn_terms(position, turned, memory), danger_to_other, danger_to_own
-    return _bounded(position, _finished(position, turned, sums))
+    return _bounded(position, _estimate(position, known_pawn_terms(position, memory)))
+
+
+@helper
+def evaluate(position: Position) -> int:
+    """Estimate a position in centipawns for the side to move."""
+    return evaluate_with(position, NO_MEMORY)

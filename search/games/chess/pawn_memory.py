@@ -15,6 +15,7 @@ from search.games.chess.board import BLACK_TO_MOVE, Position, own_king
 from search.games.chess.king_safety import shelter
 from search.games.chess.pawns import pawn_structure
 from search.games.chess.terms import term_weights
+from search.games.chess.views import opposite
 from search.jit import helper, inlined
 from tt_store.layout import WORD_BYTES
 from tt_store.native import Word, as_int, as_word, read_int, read_word, write_int
@@ -23,6 +24,9 @@ _CELL_WORDS = 4
 _CELLS_BITS = 12
 MEMORY_WORDS = _CELL_WORDS << _CELLS_BITS
 """What a searching core needs, zero at first: no position has a cell of zeros."""
+
+NO_MEMORY = 0
+"""The address that stands for none."""
 
 _VALUE = 2 * WORD_BYTES
 _FACTORS = np.uint64(0x9E37_79B9_7F4A_7C15), np.uint64(0xC2B2_AE3D_27D4_EB4F)
@@ -43,8 +47,11 @@ def _side_word(view: Position) -> Word:
 
 
 @helper
-def known_pawn_terms(position: Position, turned: Position, memory: int) -> int:
-    """Return `pawn_terms` by the weights of the game, with `MEMORY_WORDS` of memory at an address."""
+def known_pawn_terms(position: Position, memory: int) -> int:
+    """Return `pawn_terms` by the weights of the game, with `MEMORY_WORDS` of memory at an address, if any."""
+    turned = opposite(position)
+    if memory == NO_MEMORY:
+        return pawn_terms(position, turned, term_weights())
     own, others = _side_word(position), _side_word(turned)
     is_black = int(position.state) & BLACK_TO_MOVE != 0
     white, black = (others, own) if is_black else (own, others)
