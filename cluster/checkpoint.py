@@ -160,7 +160,7 @@ def _check_identity(found: Any, wanted: Identity, path: Path) -> None:
 
 
 def _row(item: Iteration) -> list[Any]:
-    lines = [[line.score, line.moves, line.is_solved] for line in item.lines]
+    lines = [[line.score, line.moves, line.is_solved, line.values] for line in item.lines]
     return [item.depth, lines, item.statistics, item.time_s, item.researches]
 
 
@@ -178,12 +178,12 @@ def _iteration(row: Any) -> Iteration:
     return Iteration(depth, lines, Statistics(*counts), time_s, researches)
 
 
-def _line(score: Any, moves: Any, is_solved: Any) -> RootLine:
-    _check_integers((score,), -INFINITY, INFINITY)
+def _line(score: Any, moves: Any, is_solved: Any, values: Any) -> RootLine:
+    _check_integers((score, *values), -INFINITY, INFINITY)
     _check_integers(moves, 1, MOVE_MASK)
     if not moves or type(is_solved) is not bool:
         raise ValueError("a line has moves, and is solved or not")
-    return RootLine(score, tuple(moves), is_solved)
+    return RootLine(score, tuple(moves), is_solved, tuple(values))
 
 
 def _check_integers(values: Any, least: int, greatest: int) -> None:

@@ -37,11 +37,11 @@ class _Commands(TyperGroup):
     """The commands; Ctrl-C leaves them as an error of ours: Typer prints an empty line or nothing, by its version."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Let `--solve` of a search stand for `--solve score`: Typer has no option whose value may be left out.
+        """Let `--solve` alone stand for `--solve score`: Typer has no option whose value may be left out.
 
         A word that begins like an option and has a space in it is a position, such as a board of Othello.
         """
-        if args[:1] == ["search"]:
+        if args[:1] in (["search"], ["analyse"]):
             from search.solving import Question
 
             values = tuple(Question)
@@ -185,6 +185,10 @@ def search(
         str | None,
         typer.Option(metavar="[score|wdl]", help="Prove the exact score, or only whether it is won, drawn or lost."),
     ] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(help="alpha-beta, expectiminimax, max^n, paranoid or mcts; what suits the game if left out."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Search a position."""
@@ -194,10 +198,8 @@ def search(
     from cluster.progress import SearchProgress, print_report
     from cluster.session import SearchRequest, open_session
     from search.limits import Limits
-    from search.solving import Question
+    from search.solving import question_of
 
-    if solve is not None and solve not in tuple(Question):
-        raise UsageError(f"what can be proved is {' or '.join(Question)}, not {solve!r}")
     if time is None and depth is None and nodes is None and mate is None and solve is None:
         time = DEFAULT_TIME_S
     limits = Limits(depth=depth, nodes=nodes, time_s=time, mate=mate)
@@ -209,7 +211,8 @@ def search(
         contempt,
         multipv=multipv,
         root_moves=tuple(root_moves or ()),
-        solve=None if solve is None else Question(solve),
+        solve=question_of(solve),
+        algorithm=algorithm,
     )
     if simulate is not None:
         if table is None or checkpoint is not None:

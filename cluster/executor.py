@@ -18,7 +18,8 @@ from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
 from search.referee import print_notice
 from search.rules import Game
-from search.searcher import Job, Searcher, variant_salt
+from search.searcher import Job, variant_salt
+from search.searchers import AnySearcher, open_searcher
 from tt_store.deepest import deepest
 from tt_store.errors import RunFailedError
 from tt_store.exchange import deliver
@@ -119,7 +120,7 @@ class Executor(Protocol):
         """Stop the workers and give everything back; a second call does nothing."""
 
 
-def run_task(searcher: Searcher, task: Task) -> TaskResult:
+def run_task(searcher: AnySearcher, task: Task) -> TaskResult:
     """Run one task on a searcher: what every executor's worker does."""
     started = time.perf_counter()
     job = Job(
@@ -149,6 +150,7 @@ def run_task(searcher: Searcher, task: Task) -> TaskResult:
         statistics=outcome.statistics,
         elapsed_s=time.perf_counter() - started,
         best_move=outcome.best_move,
+        values=outcome.values,
     )
 
 
@@ -168,7 +170,7 @@ class _OneMachine:
         self._controls = Controls(self._segment.control_address)
         self.flags, self._salt = flags, variant_salt(flags)
         self._searchers = [
-            Searcher(game, self._segment, self._controls, flags=flags, slot=slot, notice=notice)
+            open_searcher(game, self._segment, self._controls, flags=flags, slot=slot, notice=notice)
             for slot in range(workers)
         ]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from search.jit import reachable_sources
+from search.jit import cache_folder, reachable_sources
 from search.rules import Game
 
 _PACKAGES = ("cluster", "search", "tt_store")
@@ -27,7 +27,9 @@ def fingerprint(game: Game) -> Fingerprint:
     """Return the fingerprint of this installation and of a game."""
     roots = [root for package in _PACKAGES for root in _folders(package)]
     program = {path for root in roots for path in root.rglob("*.py")}
-    own = {path for path in reachable_sources(game.module) if not any(root in path.parents for root in roots)}
+    # What is instantiated lies in the cache: copies of our own.
+    ours = [*roots, cache_folder().resolve()]
+    own = {path for path in reachable_sources(game.module) if not any(root in path.parents for root in ours)}
     return Fingerprint(_digest(program), _digest(own))
 
 

@@ -26,7 +26,8 @@ from search.controls import ABORT_BOUND, CONTROL_WORDS, Controls
 from search.flags import Flags
 from search.referee import Referee, print_notice
 from search.rules import Game
-from search.searcher import Searcher, variant_salt
+from search.searcher import variant_salt
+from search.searchers import open_searcher
 from tt_store.errors import RunFailedError, TableError
 from tt_store.layout import BYTES_PER_MB, NO_MOVE
 from tt_store.memory import default_directory, free_bytes, why_not_created
@@ -296,7 +297,7 @@ def _compile_here(game: Game, flags: Flags, notice: Callable[[str], None]) -> No
     """Compile the kernel before this machine's agent does: an agent's word would reach nobody."""
     words = (ctypes.c_int64 * CONTROL_WORDS)()
     with Segment.private(_SMALLEST_MB) as segment:
-        Searcher(game, segment, Controls(ctypes.addressof(words)), flags=flags, notice=notice)
+        open_searcher(game, segment, Controls(ctypes.addressof(words)), flags=flags, notice=notice)
 
 
 def _check_room(table_mb: float, directory: Path | None) -> None:

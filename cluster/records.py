@@ -31,6 +31,8 @@ class WireLimits(NamedTuple):
 
 
 _LIMITS = WireLimits(8 << 20, 4096)
+MAX_VALUES = 4096
+"""Of a result."""
 
 
 class Task(NamedTuple):
@@ -75,6 +77,8 @@ class TaskResult(NamedTuple):
     """Seconds that the worker spent on it."""
     best_move: int = NO_MOVE
     """What looks best at its position, even if unfinished; `NO_MOVE` if nothing is known."""
+    values: tuple[int, ...] = ()
+    """What one score cannot say, as the algorithm defines it: at most `MAX_VALUES` integers."""
 
     @property
     def is_finished(self) -> bool:
@@ -186,7 +190,11 @@ def _checked_result(row: Sequence[Any]) -> TaskResult:
     counts = _integers(row[7], "statistics", 0, 1 << 62)
     if len(counts) != len(Statistics._fields):
         raise RecordError("a result's statistics have a wrong number of fields")
-    result = TaskResult(*row)._replace(line=_integers(row[6], "line", 1, MOVE_MASK), statistics=Statistics(*counts))
+    result = TaskResult(*row)._replace(
+        line=_integers(row[6], "line", 1, MOVE_MASK),
+        statistics=Statistics(*counts),
+        values=_integers(row[10], "values", -(1 << 63), (1 << 63) - 1, MAX_VALUES),
+    )
     _within(result.task_id, "task_id", 1, 1 << 47)
     _within(result.epoch, "epoch", 1, 1 << 62)
     _within(result.score, "score", -INFINITY, INFINITY)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from search.chance_rules import chance_rules_of
 from search.driver import Iteration, SearchResult
+from search.flags import Algorithm
 from search.rules import Game
 from search.scores import mate_distance
 from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
 
-_BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
-_AT_BOUND = {BOUND_EXACT: "", BOUND_LOWER: "at least ", BOUND_UPPER: "at most "}
+BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
+AT_BOUND = {BOUND_EXACT: "", BOUND_LOWER: "at least ", BOUND_UPPER: "at most "}
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class RankedLine:
     is_solved: bool
     """Whether the score stays, however deep one looks."""
     bound: str = "exact"
+    values: tuple[int, ...] = ()
+    """What it is worth to each of several players; empty where the search does not tell."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +74,21 @@ class SearchReport:
     machines: int
     table_mb: float
     strategy: str
+    algorithm: Algorithm
+    is_chance: bool
+    """Whether chance moves first: the position has a value then, and no best move."""
     overheads: Overheads
 
     @property
     def best_move(self) -> str | None:
-        """The best move in its users' notation; None if the game is over."""
+        """The best move in its users' notation; None if the game is over, or chance moves."""
         move = self.result.best_move
-        return None if move is None else self.game.move_text(self.result.position, move)
+        return None if move is None or self.is_chance else self.game.move_text(self.result.position, move)
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """What each of several players gets; empty where the search does not tell."""
+        return self.result.values
 
     @property
     def lines(self) -> tuple[RankedLine, ...]:
@@ -101,8 +113,10 @@ class SearchReport:
     def score_text(self, score: int | None = None) -> str:
         """Return a score, by default the final one, in its users' convention."""
         result = self.result
-        text = self.game.score_text(result.position, result.score if score is None else score, result.is_solved)
-        return text if score is not None else f"{_AT_BOUND[result.bound]}{text}"
+        if score is not None:
+            return self.game.score_text(result.position, score, result.is_solved)
+        text = self.game.value_text(result.position, result.score, result.values, result.is_solved)
+        return f"{AT_BOUND[result.bound]}{text}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that ``--json`` prints; see the design for its fields."""
@@ -114,7 +128,8 @@ class SearchReport:
             "best_move": self.best_move,
             "score": result.score,
             "score_text": self.score_text(),
-            "bound": _BOUND_NAMES[result.bound],
+            "values": list(result.values) or None,
+            "bound": BOUND_NAMES[result.bound],
             "solved": result.is_solved,
             "mate_in": mate_in(result.score) if result.bound == BOUND_EXACT else None,
             "depth": result.depth,
@@ -129,6 +144,8 @@ class SearchReport:
             "machines": self.machines,
             "table_mb": self.table_mb,
             "strategy": self.strategy,
+            "algorithm": self.algorithm.label,
+            "expected_value": chance_rules_of(self.game).expected_value(result.score),
             "first_move_fail_high_rate": statistics.first_move_fail_high_rate,
             "iterations": [
                 _iteration_json(item, lines)
@@ -164,6 +181,7 @@ def _line_json(line: RankedLine) -> dict[str, Any]:
         "move": line.move,
         "score": line.score,
         "score_text": line.score_text,
+        "values": list(line.values) or None,
         "bound": line.bound,
         "solved": line.is_solved,
         "mate_in": mate_in(line.score),

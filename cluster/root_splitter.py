@@ -48,7 +48,7 @@ class SingleSplitter:
         if task is None or (result.task_id, result.epoch) != (task.task_id, task.epoch):
             return
         if result.is_finished:
-            self._result = RootResult(result.score, result.line, Statistics(), is_finished=True)
+            self._result = RootResult(result.score, result.line, Statistics(), True, result.values)
         else:
             self.on_lost(result.task_id)
 

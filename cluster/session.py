@@ -20,10 +20,11 @@ from cluster.position_rules import PositionRules, words_of
 from cluster.report import RankedLine, SearchReport
 from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
-from cluster.strategies import DYNAMIC, SINGLE, STRATEGIES
+from cluster.strategies import SINGLE, STRATEGIES, make_splitter, strategies_of
+from search.algorithms import PROVES_MATES, SOUND, Kind, chosen, flags_for, seen_by
 from search.controls import MAX_WORKERS
-from search.driver import DEFAULT_TABLE_MB, Iteration, deepen
-from search.flags import FULL_WIDTH, Flags
+from search.driver import DEFAULT_TABLE_MB, FailedWindow, Iteration, deepen
+from search.flags import FULL_WIDTH, Algorithm, Flags
 from search.game_record import GameRecord
 from search.limits import MAX_FIRST_MOVES, Limits, stopped_after
 from search.referee import Referee, print_notice
@@ -55,6 +56,8 @@ class SearchRequest:
     """The first moves that are searched, each once however often it is named; empty for all."""
     solve: Question | None = None
     """What is to be proved, at one go; None for iterative deepening."""
+    algorithm: str | None = None
+    """A name of `search.algorithms`; None for the one that suits the game, or that a session runs already."""
 
 
 def open_session(
@@ -83,16 +86,16 @@ def open_session(
     address
         None for threads of this process; else as for `cluster.ray_executor.RayExecutor`.
     flags, notice
-        As for `search.searcher.Searcher`. If the request asks for a mate, a selective search becomes one of full width;
-        if it asks for a solution, the table is used as the game says.
+        As for `search.searcher.Searcher`; the algorithm is the request's. If it asks for a mate, a selective search
+        becomes one of full width; if it asks for a solution, the table is used as the game says.
     options
         Of workers on Ray.
 
     Raises
     ------
     RootsplitError
-        If the game, the position, the strategy, the number of lines, the first moves, the table's size, the number of
-        workers or the address are wrong.
+        If the game, the algorithm, the position, the strategy, the number of lines, the first moves, the table's size,
+        the number of workers or the address are wrong.
     """
     if address is None and options.table_directory is not None:
         raise OptionsError("threads keep the table in their own memory: --table-dir is for workers on Ray (--address)")
@@ -101,6 +104,7 @@ def open_session(
         flags = FULL_WIDTH
     if request.solve is not None:
         flags = solving_flags(game, flags)
+    flags = flags_for(game, request.algorithm, flags)
     if address is None:
         size_mb = fitting_mb() if table_mb is None else table_mb
         threads = ThreadExecutor(game, workers or cores(), size_mb, flags=flags, notice=notice)
@@ -128,6 +132,36 @@ def _check_options(request: SearchRequest) -> None:
         )
 
 
+def _strategy(request: SearchRequest, algorithm: Algorithm, workers: int, is_chance: bool) -> str:
+    """Return the strategy of a request for some workers.
+
+    Raises
+    ------
+    RulesError
+        If it cannot split such a search.
+    """
+    if is_chance and (request.strategy or SINGLE) != SINGLE:
+        raise RulesError(
+            "chance moves first in this position, so there are no first moves to split: leave --strategy out"
+        )
+    if is_chance:
+        return SINGLE
+    possible = strategies_of(algorithm)
+    if request.strategy not in (None, SINGLE, *possible):
+        raise RulesError(f"{algorithm.label} is split at the root alone: the strategy is root or single, not dynamic")
+    return request.strategy or (SINGLE if workers == 1 else possible[0])
+
+
+def _check_question(request: SearchRequest, algorithm: Algorithm, is_chance: bool) -> None:
+    """Refuse what an algorithm does not answer."""
+    if algorithm not in PROVES_MATES and (request.limits.mate is not None or request.solve is not None):
+        raise RulesError(f"{algorithm.label} proves no mates and no solutions: give it a depth, nodes or a time")
+    if algorithm in SOUND[Kind.SEVERAL_PLAYERS] and request.contempt:
+        raise RulesError(f"{algorithm.label} has payoffs and no draws: leave --contempt out")
+    if is_chance and (request.multipv > 1 or request.root_moves):
+        raise RulesError("chance moves first in this position: it has one value, and no first moves to choose from")
+
+
 def _first_moves(referee: Referee, position: Any, texts: tuple[str, ...]) -> tuple[int, ...]:
     """Return the first moves that are given as text, each once."""
     legal = referee.legal_moves(position)
@@ -141,7 +175,7 @@ def _first_moves(referee: Referee, position: Any, texts: tuple[str, ...]) -> tup
 def checked_game(
     game_name: str, request: SearchRequest, workers: int | None, table_mb: float | None, notice: Callable[[str], None]
 ) -> Game:
-    """Return the game of a request that can be carried out.
+    """Return the game of a request that can be carried out, as its algorithm sees it.
 
     Raises
     ------
@@ -149,6 +183,8 @@ def checked_game(
         As `open_session` does.
     """
     game = load_game(game_name)
+    algorithm = chosen(game, request.algorithm)
+    game = seen_by(game, algorithm)
     if workers is not None and not 1 <= workers <= MAX_WORKERS:
         raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")
     _check_options(request)
@@ -156,10 +192,13 @@ def checked_game(
         Segment.private(table_mb).close()
     referee = Referee(game, notice)
     position = referee.play_texts(game.parse(request.position), request.moves)
+    is_chance = bool(referee.facts(position).is_chance)
+    _strategy(request, algorithm, workers or cores(), is_chance)
+    _check_question(request, algorithm, is_chance)
     if request.solve is not None:
         plies_to_solve(game, position)
     if not referee.legal_moves(position):
-        score = game.score_text(position, referee.facts(position).outcome, True)
+        score = game.value_text(position, referee.facts(position).outcome, referee.payoffs(position), True)
         raise RulesError(f"the game is over in this position (score {score} for the side to move): nothing to search")
     _first_moves(referee, position, request.root_moves)
     return game
@@ -188,8 +227,8 @@ class Session:
     def __init__(
         self, game: Game, executor: Executor, table_mb: float, notice: Callable[[str], None] = print_notice
     ) -> None:
-        self.game = game
-        self.referee = Referee(game, notice)
+        self.game = seen_by(game, executor.flags.algorithm)
+        self.referee = Referee(self.game, notice)
         self._record = GameRecord(self.referee)
         self.executor = executor
         self._table_mb, self._notice = table_mb, notice
@@ -220,6 +259,7 @@ class Session:
         request: SearchRequest,
         on_iteration: Callable[[Iteration], None] = lambda _iteration: None,
         checkpoint: CheckpointFile | None = None,
+        on_failure: Callable[[FailedWindow], None] = lambda _failure: None,
     ) -> SearchReport:
         """Search a position until a limit is reached, it is solved, or `stop` is called.
 
@@ -231,6 +271,8 @@ class Session:
             Called after each iteration that this run finishes.
         checkpoint
             Where the search is saved; what an earlier run has left there, it goes on with.
+        on_failure
+            Called when the root's score has fallen outside its window.
 
         Raises
         ------
@@ -245,8 +287,12 @@ class Session:
         root = self._root(request)
         position = self.game.position(root.position)
         first_moves = _first_moves(self.referee, position, request.root_moves)
-        workers = self.executor.workers()
-        strategy = request.strategy or (DYNAMIC if len(workers) > 1 else SINGLE)
+        workers, algorithm = self.executor.workers(), self.executor.flags.algorithm
+        if request.algorithm not in (None, algorithm.label):
+            raise RulesError(f"this session runs {algorithm.label}: {request.algorithm} needs one of its own")
+        is_chance = bool(self.referee.facts(position).is_chance)
+        _check_question(request, algorithm, is_chance)
+        strategy = _strategy(request, algorithm, len(workers), is_chance)
         checkpointer = None if checkpoint is None else self._checkpointer(checkpoint, request, root, first_moves)
         before = None if checkpointer is None else checkpointer.resume()
         finished = [] if before is None else self._checked(before, position)
@@ -282,6 +328,7 @@ class Session:
                         root_search, self.referee, position, request.limits, note, self.executor.now_s,
                         is_selective=self.game.is_selective and self.executor.flags.is_selective,
                         multipv=request.multipv, root_moves=first_moves, before=tuple(finished),
+                        has_windows=self.executor.flags.has_windows, on_failure=on_failure,
                     )  # fmt: skip
             if checkpointer is not None:
                 checkpointer.save()
@@ -304,6 +351,8 @@ class Session:
             machines=len({info.machine for info in workers}),
             table_mb=self._table_mb,
             strategy=strategy,
+            algorithm=algorithm,
+            is_chance=is_chance,
             overheads=root_search.overheads(result.time_s, max(1, len(workers))),
         )
 
@@ -333,7 +382,8 @@ class Session:
     def _splitter(self, request: SearchRequest, strategy: str, root: Root) -> Splitter:
         grain_s = max(request.settings.grain_s, self.executor.least_grain_s)
         settings = replace(request.settings, grain_s=grain_s)
-        return STRATEGIES[strategy](root, self.executor.numbers.task_ids, settings)
+        numbers = self.executor.numbers.task_ids
+        return make_splitter(strategy, self.executor.flags.algorithm, root, numbers, settings)
 
     def _splitter_after(
         self, request: SearchRequest, strategy: str, root: Root, line: tuple[int, ...]
@@ -379,7 +429,7 @@ class Session:
 
     def _told(self, position: Any, iteration: Iteration) -> str:
         """Return a clause that tells an iteration."""
-        score = self.game.score_text(position, iteration.score, False)
+        score = self.game.value_text(position, iteration.score, iteration.lines[0].values, False)
         line = " ".join(self.referee.line_texts(position, iteration.line))
         return f"depth {iteration.depth} was finished with score {score}, line {line}"
 
@@ -387,6 +437,10 @@ class Session:
         lines = []
         for rank, line in enumerate(iteration.lines, 1):
             texts = tuple(self.referee.line_texts(position, line.moves))
-            score_text = self.game.score_text(position, line.score, line.is_solved)
-            lines.append(RankedLine(rank, texts[0], line.score, score_text, iteration.depth, texts, line.is_solved))
+            score_text = self.game.value_text(position, line.score, line.values, line.is_solved)
+            lines.append(
+                RankedLine(
+                    rank, texts[0], line.score, score_text, iteration.depth, texts, line.is_solved, values=line.values
+                )
+            )
         return tuple(lines)

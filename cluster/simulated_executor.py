@@ -27,7 +27,8 @@ from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
 from search.referee import print_notice
 from search.rules import Game
-from search.searcher import Searcher, variant_salt
+from search.searcher import variant_salt
+from search.searchers import AnySearcher, open_searcher
 from search.turns import Turns
 from tt_store.deepest import deepest
 from tt_store.errors import RunFailedError
@@ -87,7 +88,7 @@ class _Simulated:
 
     info: WorkerInfo
     machine: int
-    searcher: Searcher
+    searcher: AnySearcher
     turns: Turns
     inbox: deque[Task] = field(default_factory=deque)
     calls: deque[int] = field(default_factory=deque)
@@ -285,7 +286,7 @@ class SimulatedExecutor:
     ) -> _Simulated:
         machine, slot = divmod(number, self.model.workers_a_machine)
         turns = Turns()
-        searcher = Searcher(
+        searcher = open_searcher(
             game, self._segments[machine], self._controls[machine], flags=flags, slot=slot, notice=notice,
             turns=turns, step_nodes=step_nodes,
         )  # fmt: skip

@@ -9,11 +9,14 @@ from typing import Any
 from cluster.report import SearchReport
 from cluster.session import SearchRequest, Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
-from cluster.strategies import DYNAMIC, SINGLE
+from cluster.strategies import SINGLE
+from search.algorithms import flags_for
 from search.driver import Iteration, search
+from search.flags import Flags
 from search.limits import Limits
 from search.referee import print_notice
 from search.rules import Game
+from search.solving import solving_flags
 
 _MEASURE_S = 1.0
 
@@ -50,7 +53,7 @@ class SimulationReport:
 def measured_model(game: Game, request: SearchRequest) -> ClusterModel:
     """Return the default model with the node rate of this machine's core on this position, measured for a second."""
     position = game.parse(request.position)
-    result = search(game, position, Limits(time_s=_MEASURE_S))
+    result = search(game, position, Limits(time_s=_MEASURE_S), flags=flags_for(game, request.algorithm))
     return ClusterModel(node_rate=max(1.0, result.statistics.nodes / max(result.time_s, 1e-9)))
 
 
@@ -79,12 +82,14 @@ def simulate(
     on_iteration, notice
         As for `Session.search`.
     """
+    flags = Flags() if request.solve is None else solving_flags(game, Flags())
+    flags = flags_for(game, request.algorithm, flags)
 
-    def run(number: int, strategy: str, tell: Callable[[Iteration], None]) -> SearchReport:
-        executor = SimulatedExecutor(game, number, table_mb, model=model, notice=notice)
+    def run(number: int, strategy: str | None, tell: Callable[[Iteration], None]) -> SearchReport:
+        executor = SimulatedExecutor(game, number, table_mb, model=model, flags=flags, notice=notice)
         with Session(game, executor, table_mb, notice) as session:
             return session.search(replace(request, strategy=strategy), tell)
 
     sequential = run(1, SINGLE, lambda _iteration: None)
-    report = run(workers, request.strategy or DYNAMIC, on_iteration)
+    report = run(workers, request.strategy, on_iteration)
     return SimulationReport(report, sequential.result.time_s, model)

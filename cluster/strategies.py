@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from cluster.dynamic_splitter import DynamicSplitter
+from cluster.max_n_splitter import MaxNSplitter
 from cluster.root_splitter import RootSplitter, SingleSplitter
 from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
+from search.algorithms import SPLIT_ANYWHERE
+from search.flags import Algorithm
 
 DYNAMIC, ROOT, SINGLE = "dynamic", "root", "single"
 
@@ -19,3 +22,17 @@ STRATEGIES: dict[str, Strategy] = {
     SINGLE: lambda root, task_ids, _settings: SingleSplitter(root, task_ids),
 }
 """`dynamic` splits wherever work is wanted, `root` at the root only, `single` not at all."""
+
+
+def make_splitter(
+    strategy: str, algorithm: Algorithm, root: Root, task_ids: Iterator[int], settings: SplitSettings
+) -> Splitter:
+    """Return a strategy for a root; splitting the root of max^n has nothing to do with windows."""
+    if (strategy, algorithm) == (ROOT, Algorithm.MAX_N):
+        return MaxNSplitter(root, task_ids)
+    return STRATEGIES[strategy](root, task_ids, settings)
+
+
+def strategies_of(algorithm: Algorithm) -> tuple[str, ...]:
+    """Return the strategies that split a search of an algorithm, the best first."""
+    return (DYNAMIC, ROOT) if algorithm in SPLIT_ANYWHERE else (ROOT,)

@@ -21,9 +21,9 @@ from cluster.ray_errors import ClusterError
 from cluster.ray_metrics import MachineMetrics, WorkerMetrics
 from cluster.records import pack_results, unpack_tasks
 from search.controls import CONTROL_WORDS, Controls
-from search.flags import Flags, Pruning
+from search.flags import Flags
 from search.rules import Game, load_game
-from search.searcher import Searcher
+from search.searchers import open_searcher
 from tt_store.deepest import deepest
 from tt_store.errors import TableError
 from tt_store.exchange import Outbox, deliver, entries_in
@@ -62,11 +62,6 @@ def _actor(num_cpus: int) -> Callable[[type[Any]], Any]:
     """Make a class an actor whose death the driver deals with: it alone starts replacements."""
     options = {"num_cpus": num_cpus, "max_restarts": 0, "max_task_retries": 0, "enable_task_events": False}
     return cast(Callable[[type[Any]], Any], cast(Any, ray).remote(**options))
-
-
-def _flags_of(words: tuple[int, ...]) -> Flags:
-    pruning, *switches = words
-    return Flags(Pruning(pruning), *(bool(switch) for switch in switches))
 
 
 def _log_notice(line: str) -> None:
@@ -146,7 +141,8 @@ class NodeAgent:
         self._closing = threading.Event()
         threading.Thread(target=self._beat, name="rootsplit-heartbeat", daemon=True).start()
         try:
-            Searcher(game, self._segment, self._controls, flags=_flags_of(setup.flags), notice=_log_notice)
+            flags = Flags.of_words(setup.flags)
+            open_searcher(game, self._segment, self._controls, flags=flags, notice=_log_notice)
         except BaseException:
             self.close()
             raise
@@ -260,11 +256,11 @@ class Worker:
         self._own = Segment.private(setup.own_table_mb) if setup.own_table_mb else None
         game = load_game(setup.game_name)
         self._metrics = WorkerMetrics(setup.run, game.label)
-        self._searcher = Searcher(
+        self._searcher = open_searcher(
             game,
             self._own or self._segment,
             Controls(self._segment.control_address),
-            flags=_flags_of(setup.flags),
+            flags=Flags.of_words(setup.flags),
             slot=slot,
             notice=_log_notice,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,13 +14,14 @@ from search import workspace as at
 from search.aspiration import FULL_WINDOW, Aspiration, Window
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
-from search.limits import Limits, stopped_after
+from search.limits import MAX_DEPTH, Limits, stopped_after
 from search.referee import Facts, Referee, print_notice
 from search.rules import Game
 from search.scores import mate_distance
-from search.searcher import Job, Searcher
+from search.searcher import Job
+from search.searchers import AnySearcher, open_searcher
 from search.statistics import Statistics
-from tt_store.layout import BOUND_EXACT
+from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
 from tt_store.segment import Segment
 
 DEFAULT_TABLE_MB = 64.0
@@ -35,6 +37,8 @@ class RootResult:
     """Best line; may be empty if the score is at or below alpha."""
     statistics: Statistics
     is_finished: bool
+    values: tuple[int, ...] = ()
+    """What the root is worth to each of several players, as far as the search tells."""
 
 
 class RootSearch(Protocol):
@@ -54,6 +58,8 @@ class RootLine:
     """Principal variation, not empty."""
     is_solved: bool
     """Whether the score stays, however deep one looks."""
+    values: tuple[int, ...] = ()
+    """What the line is worth to each of several players, as far as the search tells."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,23 @@ class Iteration:
 
 
 @dataclass(frozen=True)
+class FailedWindow:
+    """A score outside its window: a bound, after which a wider window is searched."""
+
+    depth: int
+    rank: int
+    """1 for the best line, and so on."""
+    score: int
+    """From the root's side to move."""
+    bound: int
+    """`BOUND_LOWER` or `BOUND_UPPER`."""
+    line: tuple[int, ...]
+    """What reaches a lower bound, as far as it is known."""
+    statistics: Statistics
+    """Of the iteration so far."""
+
+
+@dataclass(frozen=True)
 class SearchResult:
     """What a whole search came to."""
 
@@ -106,6 +129,11 @@ class SearchResult:
         return self.iterations[-1].depth if self.iterations else 0
 
     @property
+    def values(self) -> tuple[int, ...]:
+        """What the best line is worth to each of several players; empty where the search does not tell."""
+        return self.lines[0].values if self.lines else ()
+
+    @property
     def lines(self) -> tuple[RootLine, ...]:
         """Lines of the last finished iteration: all of one depth."""
         return self.iterations[-1].lines if self.iterations else ()
@@ -122,6 +150,8 @@ def deepen(
     multipv: int = 1,
     root_moves: tuple[int, ...] = (),
     before: Sequence[Iteration] = (),
+    has_windows: bool = True,
+    on_failure: Callable[[FailedWindow], None] = lambda _failure: None,
 ) -> SearchResult:
     """Search deeper and deeper until a limit is reached or all lines are solved.
 
@@ -152,6 +182,10 @@ def deepen(
         The legal first moves that are searched; empty for all.
     before
         Iterations that an earlier run has finished, from depth 1 on: this one goes on behind them.
+    has_windows
+        Whether the search is quicker with narrow windows; without, each one is open.
+    on_failure
+        Called when a score has fallen outside its window.
     """
     started = clock()
     facts = referee.facts(position)
@@ -162,7 +196,8 @@ def deepen(
     legal = referee.legal_moves(position)
     first_moves = [move for move in legal if not root_moves or move in root_moves]
     left_out = tuple(move for move in legal if move not in first_moves)
-    lines = _Lines([Aspiration() for _ in first_moves[:multipv]], left_out)
+    first_narrow = Aspiration.first_depth if has_windows else MAX_DEPTH + 1
+    lines = _Lines([Aspiration(first_depth=first_narrow) for _ in first_moves[:multipv]], left_out)
     iterations: list[Iteration] = []
     total = Statistics()
     for item in before:
@@ -178,7 +213,9 @@ def deepen(
         depth = min(referee.game.next_depth(position, depth), last_depth)
         # Only a forged entry of the table gives a score without moves: those of before, or any legal one, stand in.
         known = [line.moves for line in lines.unsolved] + [(move,) for move in first_moves]
-        results, spent, researches = _search_lines(root_search, lines.aspirations, depth, lines.left_out, known)
+        results, spent, researches = _search_lines(
+            root_search, lines.aspirations, depth, lines.left_out, known, on_failure
+        )
         total = total.merged(spent)
         if not results:
             break
@@ -235,7 +272,8 @@ def _judged(results: list[RootResult], earlier: list[int] | None, depth: int, pl
         # A mate within the horizon is proved, and no shorter one was found before.
         is_mate = distance is not None and abs(distance) <= depth
         is_confirmed = earlier is None or earlier[rank : rank + 1] == [result.score]
-        lines.append(RootLine(result.score, result.line, depth == plies_left or (is_mate and is_confirmed)))
+        is_solved = depth == plies_left or (is_mate and is_confirmed)
+        lines.append(RootLine(result.score, result.line, is_solved, result.values))
     return lines
 
 
@@ -245,6 +283,7 @@ def _search_lines(
     depth: int,
     left_out: tuple[int, ...],
     known: list[tuple[int, ...]],
+    on_failure: Callable[[FailedWindow], None],
 ) -> tuple[list[RootResult], Statistics, int]:
     """Search one depth for all lines; returns none of them if the search was stopped before it had the last one.
 
@@ -252,8 +291,9 @@ def _search_lines(
     """
     results: list[RootResult] = []
     spent, researches = Statistics(), 0
-    for aspiration in aspirations:
-        result, more, failures = _search_depth(root_search, aspiration, depth, left_out)
+    for rank, aspiration in enumerate(aspirations, 1):
+        tell = partial(_tell_failure, on_failure, depth, rank, spent)
+        result, more, failures = _search_depth(root_search, aspiration, depth, left_out, tell)
         spent, researches = spent.merged(more), researches + failures
         if not result.is_finished:
             return [], spent, researches
@@ -263,8 +303,27 @@ def _search_lines(
     return results, spent, researches
 
 
+def _tell_failure(
+    on_failure: Callable[[FailedWindow], None],
+    depth: int,
+    rank: int,
+    before: Statistics,
+    window: Window,
+    result: RootResult,
+    spent: Statistics,
+) -> None:
+    """Tell a bound; `before` counts the lines above this one, `spent` all tries at it."""
+    is_low = result.score <= window.alpha
+    line, bound = ((), BOUND_UPPER) if is_low else (result.line, BOUND_LOWER)
+    on_failure(FailedWindow(depth, rank, result.score, bound, line, before.merged(spent)))
+
+
 def _search_depth(
-    root_search: RootSearch, aspiration: Aspiration, depth: int, left_out: tuple[int, ...]
+    root_search: RootSearch,
+    aspiration: Aspiration,
+    depth: int,
+    left_out: tuple[int, ...],
+    on_failure: Callable[[Window, RootResult, Statistics], None],
 ) -> tuple[RootResult, Statistics, int]:
     """Search one depth until its score lies inside the window; returns what all tries counted, and how many failed."""
     window = aspiration.begin(depth)
@@ -279,6 +338,7 @@ def _search_depth(
             aspiration.finish(result.score)
             return result, spent, researches
         researches += 1
+        on_failure(window, result, spent)
         window = aspiration.after_failure(window, result.score)
 
 
@@ -323,7 +383,7 @@ def search(
     Parameters
     ----------
     game, position
-        From `search.rules.load_game` and `Game.parse`.
+        From `search.rules.load_game` and `Game.parse`; the game as the flags' algorithm sees it.
     limits
         At least one should be set: without, it searches until the position is solved.
     flags
@@ -340,13 +400,14 @@ def search(
     control_words = np.zeros(CONTROL_WORDS, np.int64)
     controls = Controls(control_words.ctypes.data)
     with Segment.private(table_mb) as segment:
-        searcher = Searcher(game, segment, controls, flags=flags, notice=notice)
+        searcher = open_searcher(game, segment, controls, flags=flags, notice=notice)
+        position = searcher.game.root_position(position)
         root_search = OneCore(searcher, Job(position, depth=1, contempt=contempt), limits)
         with stopped_after(limits.time_s, lambda: controls.stop(Job(None, 0).epoch)):
             is_selective = game.is_selective and flags.is_selective
             return deepen(
                 root_search, searcher.referee, position, limits, on_iteration,
-                is_selective=is_selective, multipv=multipv, root_moves=root_moves,
+                is_selective=is_selective, multipv=multipv, root_moves=root_moves, has_windows=flags.has_windows,
             )  # fmt: skip
 
 
@@ -363,7 +424,7 @@ class OneCore:
         Nodes are kept here.
     """
 
-    def __init__(self, searcher: Searcher, job: Job, limits: Limits) -> None:
+    def __init__(self, searcher: AnySearcher, job: Job, limits: Limits) -> None:
         self._searcher, self._job = searcher, job
         self._nodes_left = limits.node_limit
 
@@ -373,4 +434,5 @@ class OneCore:
         job = self._job._replace(depth=depth, alpha=alpha, beta=beta, node_limit=self._nodes_left, left_out=left_out)
         outcome = self._searcher.run(job)
         self._nodes_left = max(0, self._nodes_left - outcome.statistics.nodes)
-        return RootResult(outcome.score, outcome.line, outcome.statistics, outcome.status == at.RUNNING)
+        is_finished = outcome.status == at.RUNNING
+        return RootResult(outcome.score, outcome.line, outcome.statistics, is_finished, outcome.values)

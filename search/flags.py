@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Pruning(IntEnum):
@@ -17,6 +18,37 @@ class Pruning(IntEnum):
     """Alpha-beta whose result is a bound that may lie outside the window (Fishburn 1983)."""
     PVS = 3
     """Fail-soft; null windows after the first move (Marsland and Campbell 1982, Reinefeld 1983)."""
+
+
+class Algorithm(IntEnum):
+    """What kind of search; `search.algorithms` says which is sound for which game."""
+
+    ALPHA_BETA = 0
+    """Negamax with all its pruning: `search.kernel`."""
+    EXPECTIMINIMAX = 1
+    """The same with chance nodes: `search.chance`."""
+    MAX_N = 2
+    """Several players, each for himself (Luckhardt and Irani 1986)."""
+    PARANOID = 3
+    """Alpha-beta of one player against a coalition of the others (Sturtevant and Korf 2000)."""
+    MCTS = 4
+    """Monte Carlo tree search (Kocsis and Szepesvari 2006)."""
+
+    @property
+    def label(self) -> str:
+        """The name by which users ask for it."""
+        return "max^n" if self == Algorithm.MAX_N else self.name.lower().replace("_", "-")
+
+
+class Star(IntEnum):
+    """What the search leaves out below chance nodes, where it prunes at all (Ballard 1983)."""
+
+    NONE = 0
+    """Nothing: every outcome is searched with the full window."""
+    STAR1 = 1
+    """What the bounds of the outcomes not yet searched decide."""
+    STAR2 = 2
+    """The same, with better bounds: each outcome's most promising move is searched before any other."""
 
 
 class Flags(NamedTuple):
@@ -55,6 +87,20 @@ class Flags(NamedTuple):
     """Ask the table whether a child refutes the node, before any is searched."""
     table_depth: int = 0
     """Least depth of a node that the table is asked about: nearer to the horizon a search may cost less than that."""
+    algorithm: Algorithm = Algorithm.ALPHA_BETA
+    star: Star = Star.STAR2
+    """Of games of chance."""
+
+    @classmethod
+    def of_words(cls, words: Sequence[int]) -> Flags:
+        """Return the flags that travelled as integers, each of its own type again."""
+        typed: list[Any] = [type(default)(word) for default, word in zip(cls(), words, strict=True)]
+        return cls._make(typed)
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether a search is quicker where its value is known to lie between two bounds."""
+        return self.algorithm != Algorithm.MAX_N
 
     @property
     def sees_repetition(self) -> bool:

@@ -55,4 +55,4 @@ class GameRecord:
         line = self.referee.line_of(place.position, moves[known:], known + 1)
         self._place = Place(*self.referee.follow(*place, line))
         self._text, self._moves = text, moves
-        return self._place
+        return self._place._replace(position=self.referee.game.root_position(self._place.position))

@@ -10,6 +10,7 @@ import numpy as np
 
 from search import jit
 from search.flags import Flags
+from search.player_rules import player_rules
 from search.rules import Game, RulesError
 from search.scores import ONGOING
 from tt_store.layout import WORD_BYTES, unpack
@@ -38,6 +39,8 @@ class Facts(NamedTuple):
     """The hash under which a table holds the position: another one where a draw by the clock is near."""
     clock: int
     """Plies since a move that cannot be undone; 0 for games that have no clock."""
+    is_chance: int = 0
+    """1 if chance moves here, else 0."""
 
     @property
     def is_over(self) -> bool:
@@ -81,6 +84,13 @@ class Referee:
     def facts(self, position: Any) -> Facts:
         """Return outcome, estimate, side to move, hashes and clock."""
         return Facts(*self.rulebook.facts_of(position, self._buffer.ctypes.data))
+
+    def payoffs(self, position: Any) -> tuple[int, ...]:
+        """Return what a finished game is worth to each of several players; nothing where two sides play."""
+        if not self.game.has("payoff"):
+            return ()
+        players = range(player_rules(self.game).players)
+        return tuple(int(self.rulebook.payoff_of(position, player)) for player in players)
 
     def history_after(self, history: tuple[int, ...], parent: Facts, child: Facts) -> tuple[int, ...]:
         """Return the hashes of the positions that can come back after a move, the latest last.
@@ -205,3 +215,4 @@ class Referee:
         self.rulebook.probe_table(address, 1, 0)
         self.rulebook.rank_of(position, int(self._buffer[0]), position)
         self.rulebook.depth_change(0, 0, 0, 0)
+        self.payoffs(position)

@@ -8,12 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from search import jit
+from search.chance_rules import chance_rules_of
+from search.player_rules import player_rules
 from tt_store.native import as_int, as_word
 from tt_store.table import probe
 
 _game, _flags = jit.binding(__name__)
 _moves, _play, _outcome, _key, _evaluate = _game.moves, _game.play, _game.outcome, _game.key, _game.evaluate
 _side_to_move, _stuck, _clock = _game.side_to_move, _game.stuck, _game.clock
+_is_chance = chance_rules_of(_game).is_chance
 _table_key = jit.specialise("search.repetition", _game, _flags).table_key
 _STUCK = _game.has("stuck")
 _order, _is_quiet, _in_check = _game.order, _game.is_quiet, _game.in_check
@@ -36,8 +39,8 @@ def play_move(position: Any, move: int) -> Any:
 
 
 @jit.cached
-def facts_of(position: Any, room: int) -> tuple[int, int, int, int, int, int]:
-    """Return the outcome, the estimate, the side to move (0 or 1), hash and table's key as signed integers, the clock.
+def facts_of(position: Any, room: int) -> tuple[int, int, int, int, int, int, int]:
+    """Return what `search.referee.Facts` holds, in its order; hash and table's key are signed integers.
 
     There is room for a position's moves at an address.
     """
@@ -46,7 +49,8 @@ def facts_of(position: Any, room: int) -> tuple[int, int, int, int, int, int]:
         result = _stuck(position)
     key = _key(position)
     table_key = as_int(_table_key(position, key))
-    return result, _evaluate(position), _side_to_move(position), as_int(key), table_key, _clock(position)
+    side, is_chance = _side_to_move(position), _is_chance(position)
+    return result, _evaluate(position), side, as_int(key), table_key, _clock(position), is_chance
 
 
 @jit.cached
@@ -61,6 +65,15 @@ def depth_change(rank: int, number: int, depth: int, gives_check: int) -> tuple[
     """Return by how much a move is extended, and by how much reduced at first, in a node with a null window."""
     extension = gives_check if _EXTENDS else 0
     return extension, _late_reduction(rank, number, depth, 0, 0, gives_check) if _REDUCES else 0
+
+
+if _game.has("payoff"):
+    _payoff = player_rules(_game).payoff
+
+    @jit.cached
+    def payoff_of(position: Any, player: int) -> int:
+        """Return what a finished game is worth to one of several players."""
+        return _payoff(position, player)
 
 
 @jit.cached

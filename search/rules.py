@@ -10,7 +10,8 @@ A game is one Python file. Its compiled functions look into positions; nobody el
     outcome(position)           @helper: ONGOING, or the final score for the side to move: -MATE, MATE, DRAW, other
     key(position)               @helper: a well mixed 64-bit hash (uint64) of all that matters, `mix` helps
     evaluate(position)          @helper: an estimate for the side to move, within (-MATE_BOUND, MATE_BOUND)
-                                which depends on nothing but what `key` sees, and on a `clock` above FRESH_CLOCK
+                                which depends on nothing but what `key` sees, and on a `clock` above FRESH_CLOCK;
+                                a game of several players has estimates of another form: see `search.player_rules`
     parse(text)                 the Position of a text, or RulesError with one sentence
     text(position)              the text of a Position
     move_text(position, move)   a move in its users' notation
@@ -52,13 +53,18 @@ Optional names::
     score_text(position, score, is_solved)  plain: a score in its users' convention
     mirror(position)            plain: a symmetric position of equal value, for tests
     swap_sides(position)        plain: the same board with the other side to move, for tests
+    root_position(position)     plain: what a search begins with where it is asked for a position; by default the same
+    PLAYERS                     how many play, where that is not two against each other: see `search.player_rules`
     SUMMARY                     one line for `rootsplit games`
+    ALGORITHM                   the search that suits the game, where its kind leaves a choice: see `search.algorithms`
+    is_chance(position)         @helper: makes it a game of chance, with what `search.chance_rules` asks for
     PARAMETERS                  what may follow a colon after the game's name, such as ``connect_four:6x5``: then each
                                 text makes a module of its own, whose body asks for it with `parameters(__name__)`
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import pkgutil
@@ -87,6 +93,7 @@ _REQUIRED = (
     "parse", "text", "move_text", "parse_move",
 )  # fmt: skip
 _FIELD_TYPES = (np.uint64, np.int64)
+_RECENT_TEXTS = 64
 _parameters: dict[str, str] = {}
 """Of each module of a game, by its name."""
 
@@ -288,8 +295,7 @@ class Game:
         RulesError
             If the text is not a position of this game.
         """
-        text = text.strip()
-        return self.position(self.module.parse(self.start_text if text in ("", "start", "startpos") else text))
+        return _parsed(self, text.strip())
 
     def text(self, position: Any) -> str:
         """Return the text of a position."""
@@ -302,6 +308,11 @@ class Game:
     def parse_move(self, position: Any, text: str) -> int:
         """Return the move that a text means; legality is not checked here."""
         return int(self.module.parse_move(position, text.strip()))
+
+    def root_position(self, position: Any) -> Any:
+        """Return what a search begins with where it is asked for a position."""
+        rule = getattr(self.module, "root_position", None)
+        return position if rule is None else self.position(rule(position))
 
     def plies_left(self, position: Any) -> int | None:
         """Return an upper bound of the plies to the end of the game, or None if the game gives none."""
@@ -322,6 +333,16 @@ class Game:
         if distance is not None:
             return f"{'won' if score > 0 else 'lost'} in {abs(distance)}"
         return f"{score:+d}" if is_solved else f"~{score:+d}"
+
+    def value_text(self, position: Any, score: int, values: Sequence[int], is_solved: bool) -> str:
+        """Return a score in the convention of the game's users; where all players' are known, all of them."""
+        return " ".join(self.score_text(position, value, is_solved) for value in values or (score,))
+
+
+@functools.lru_cache(maxsize=_RECENT_TEXTS)
+def _parsed(game: Game, text: str) -> Any:
+    """Return a position, which nobody can change: who reads a line and who plans its search both ask for it."""
+    return game.position(game.module.parse(game.start_text if text in ("", "start", "startpos") else text))
 
 
 def parameters(module_name: str) -> str:
@@ -353,7 +374,30 @@ def load_game(name: str) -> Game:
         raise RulesError(f"the game {base} takes no parameters, such as {text!r}")
     if text and not base.endswith(".py"):
         module = _import_file(Path(str(module.__file__)), text)
-    missing = [required for required in _REQUIRED if not hasattr(module, required)]
+    return game_of(module, name, text)
+
+
+def game_of(module: ModuleType, name: str, parameters: str) -> Game:
+    """Return the game that a module defines.
+
+    Parameters
+    ----------
+    module
+        Its file, imported.
+    name, parameters
+        What the user calls it, and what followed the colon after that.
+
+    Raises
+    ------
+    RulesError
+        If the module does not define what a game must define.
+    """
+    has_players = hasattr(module, "PLAYERS")
+    missing = [
+        required
+        for required in _REQUIRED
+        if not hasattr(module, required) and not (has_players and required == "evaluate")
+    ]
     if missing:
         raise RulesError(f"the game {name} does not define {', '.join(missing)}")
     hints = get_type_hints(module.Position)
@@ -366,7 +410,7 @@ def load_game(name: str) -> Game:
     module.Position.__name__ = f"Position_of_{module.__name__.replace('.', '_')}"
     return Game(
         name=name,
-        parameters=text,
+        parameters=parameters,
         module=module,
         position_type=module.Position,
         field_types=field_types,
@@ -375,7 +419,7 @@ def load_game(name: str) -> Game:
         play=module.play,
         outcome=module.outcome,
         key=module.key,
-        evaluate=module.evaluate,
+        evaluate=getattr(module, "evaluate", _no_count),
         evaluate_with=getattr(module, "evaluate_with", _no_estimate),
         memory_words=int(getattr(module, "MEMORY_WORDS", 0)),
         order=getattr(module, "order", _no_order),

@@ -21,6 +21,9 @@ MATE = 30000
 MAX_PLY = 256
 """No line is longer than this, in plies from the root."""
 
+MAX_PLAYERS = 8
+"""No game has more players."""
+
 MATE_BOUND = MATE - MAX_PLY
 """A score beyond this, either way, is a decided game with its distance."""
 

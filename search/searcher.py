@@ -10,7 +10,7 @@ import numpy as np
 from search import jit
 from search import workspace as at
 from search.controls import Controls
-from search.flags import Flags
+from search.flags import Algorithm, Flags
 from search.limits import NO_NODE_LIMIT
 from search.referee import Referee, print_notice
 from search.rules import Game
@@ -19,6 +19,14 @@ from search.statistics import Statistics
 from search.turns import Turns
 from tt_store.layout import BOUND_EXACT, NO_MOVE, WORD_BYTES, unpack
 from tt_store.segment import Segment
+
+_KERNELS = {
+    Algorithm.ALPHA_BETA: "search.kernel",
+    Algorithm.EXPECTIMINIMAX: "search.chance",
+    Algorithm.MAX_N: "search.multiplayer",
+    Algorithm.PARANOID: "search.kernel",
+}
+"""Of each algorithm that is a search of fixed depth from a position."""
 
 
 class Job(NamedTuple):
@@ -64,6 +72,8 @@ class Outcome(NamedTuple):
     statistics: Statistics
     best_move: int
     """First move of the line, else what the table holds for the position; `NO_MOVE` if nothing is known."""
+    values: tuple[int, ...] = ()
+    """What one score cannot say: empty for the algorithms whose answer is one."""
 
     @property
     def is_finished(self) -> bool:
@@ -113,7 +123,7 @@ class Searcher:
     ) -> None:
         self.game, self.flags = game, flags
         self.referee = Referee(game, notice)
-        self._kernel = jit.specialise("search.kernel", game, flags)
+        self._kernel = jit.specialise(_KERNELS[flags.algorithm], game, flags)
         self.segment, self.controls = segment, controls
         words = at.workspace_words(game.max_moves, game.memory_words, game.history_words)
         self._memory = np.zeros(words, np.int64)

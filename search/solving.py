@@ -32,6 +32,19 @@ class Question(StrEnum):
     """Whether the position is won, drawn or lost: a cheaper question."""
 
 
+def question_of(text: str | None) -> Question | None:
+    """Return the question that a user's word stands for; None for none.
+
+    Raises
+    ------
+    RulesError
+        If there is no such question.
+    """
+    if text is not None and text not in tuple(Question):
+        raise RulesError(f"what can be proved is {' or '.join(Question)}, not {text!r}")
+    return None if text is None else Question(text)
+
+
 @dataclass
 class Bracket:
     """What is proved of a value, and which null window to ask next; scores from the root's side to move."""

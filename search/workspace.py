@@ -2,9 +2,9 @@
 
 An array owned by Numba costs 10-12 ns a node in reference counts; kernels therefore get the address of this block::
 
-    +----------+---------+---------+------+--------------------+-----------+------------+----------+--------+---------+
-    | counters | killers | lengths | path | lines (triangular) | estimates | move stack | left out | memory | history |
-    +----------+---------+---------+------+--------------------+-----------+------------+----------+--------+---------+
+    +----------+---------+---------+------+-------+-----------+--------+------------+----------+--------+---------+
+    | counters | killers | lengths | path | lines | estimates | values | move stack | left out | memory | history |
+    +----------+---------+---------+------+-------+-----------+--------+------------+----------+--------+---------+
 
 All fields are 64-bit words. One thread at a time uses a workspace. What belongs to a ply of the path is found by the
 ply; the words before the root's are those of the game before it, or say that nothing is known.
@@ -12,7 +12,7 @@ ply; the words before the root's are those of the game before it, or say that no
 
 from __future__ import annotations
 
-from search.scores import INFINITY, MAX_PLY
+from search.scores import INFINITY, MAX_PLAYERS, MAX_PLY
 from tt_store.layout import WORD_BYTES
 
 _HEADER_WORDS = 64
@@ -90,7 +90,10 @@ LINE_BYTES = MAX_PLY * WORD_BYTES
 KNOWN_ESTIMATES = LINES + MAX_PLY * LINE_BYTES
 """Of positions: see `search.estimates`."""
 KNOWN_ESTIMATES_WORDS = 1 << 15
-MOVES = KNOWN_ESTIMATES + KNOWN_ESTIMATES_WORDS * WORD_BYTES
+VALUES = KNOWN_ESTIMATES + KNOWN_ESTIMATES_WORDS * WORD_BYTES
+"""Of the position at each ply, one for each player: see `search.multiplayer`."""
+VALUES_BYTES = MAX_PLAYERS * WORD_BYTES
+MOVES = VALUES + (MAX_PLY + 1) * VALUES_BYTES
 
 RUNNING, OUT_OF_NODES, STOPPED, ABORTED, NARROWED = 0, 1, 2, 3, 4
 """Values of `STATUS`: why a search is unwinding, if it is."""

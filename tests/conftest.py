@@ -19,6 +19,17 @@ DATA_VARIABLE = "ROOTSPLIT_DATA"
 DEFAULT_DATA = REPOSITORY.parent / "shared" / "data"
 
 
+WATCHERS = ("test_cli", "test_hygiene", "test_segment")
+"""Files whose tests look at what all processes of the machine leave behind."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let each file run in one process of several (its fixtures are dear), and all that use Ray or watch in one."""
+    for item in items:
+        is_alone = item.get_closest_marker("ray") is not None or item.path.stem in WATCHERS
+        item.add_marker(pytest.mark.xdist_group("machine" if is_alone else item.path.stem))
+
+
 def silent(line: str) -> None:
     """Take a notice, and say nothing."""
 

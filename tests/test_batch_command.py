@@ -197,7 +197,7 @@ def test_a_program_is_told_what_is_wrong() -> None:
 @pytest.mark.ray
 @pytest.mark.slow
 def test_a_killed_ray_worker_loses_and_doubles_nothing(source: Path, tmp_path: Path) -> None:
-    limits = ["--depth", "12", "--fresh", "--deadline", "60"]
+    limits = ["--depth", "18", "--fresh", "--deadline", "60"]
     output = tmp_path / "out.jsonl"
     with start(asked(source, output, *limits, "--address", "local")) as driver:
         assert wait_until(lambda: output.exists() and len(output.read_bytes().splitlines()) > 5, 90)

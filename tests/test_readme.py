@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from search.algorithms import flags_for
 from search.driver import search
 from search.limits import Limits
 from search.rules import RulesError, load_game
@@ -44,6 +45,40 @@ def test_the_readmes_nim_refuses_bad_text(nim) -> None:
     for text in ("3,x", "16", "1,1,1,1,1,1,1,1,1", "-1"):
         with pytest.raises(RulesError):
             nim.parse(text)
+
+
+@pytest.fixture(scope="module")
+def coins(tmp_path_factory: pytest.TempPathFactory):
+    path = tmp_path_factory.mktemp("games") / "coins.py"
+    path.write_text(code_after("<!-- a game of three -->"))
+    return load_game(str(path))
+
+
+def best_shares(row: tuple[int, ...], turn: int = 0) -> tuple[int, ...]:
+    """Return what each of three players takes from a row of coins; of equal moves the left one."""
+    if not row:
+        return (0, 0, 0)
+    choices = []
+    for coin, rest in ((row[0], row[1:]), (row[-1], row[:-1])):
+        shares = list(best_shares(rest, (turn + 1) % 3))
+        shares[turn] += coin
+        choices.append(tuple(shares))
+    return max(choices, key=lambda shares: shares[turn])
+
+
+@pytest.mark.parametrize("row", ["3,9,1,2", "5", "1,1,1,1,1,1,1", "3,9,1,2,7,4,4,15,0,2", "2,7,7,2,0,7,2,9,1"])
+def test_the_readmes_game_of_three_is_shared_out_as_by_hand(coins, row: str) -> None:
+    result = search(coins, coins.parse(row), Limits(), flags=flags_for(coins))
+    assert result.is_solved
+    assert result.values == best_shares(tuple(int(coin) for coin in row.split(",")))
+
+
+def test_the_readmes_game_of_three_writes_what_it_reads(coins) -> None:
+    for text in ("3,9,1,2;0,0,0;0", "9,1;3,0,2;2", ";1,2,3;1"):
+        assert coins.text(coins.parse(text)) == text
+    for text in ("3,x", "16", "1;0,0;0", "1;0,0,0;3", "1;250,0,0;0", "-1"):
+        with pytest.raises(RulesError):
+            coins.parse(text)
 
 
 def test_the_readmes_snippet_runs(capsys: pytest.CaptureFixture[str]) -> None:

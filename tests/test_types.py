@@ -22,10 +22,11 @@ from numba.core import ir, types
 from numba.core.dispatcher import Dispatcher
 
 from search.controls import CONTROL_WORDS, Controls
-from search.flags import Flags, Pruning
+from search.flags import Algorithm, Flags, Pruning
 from search.perft import LeafCounter
 from search.rules import game_names, load_game
 from search.searcher import Searcher
+from search.searchers import open_searcher
 from tt_store.segment import Segment
 
 TESTS = Path(__file__).parent
@@ -83,6 +84,9 @@ def compile_all(name: str) -> None:
     with Segment.private(1) as segment:
         for flags in VARIANTS:
             Searcher(game, segment, Controls(words.ctypes.data), flags=flags, notice=lambda _line: None)
+        for algorithm in (Algorithm.MAX_N, Algorithm.PARANOID) if game.has("PLAYERS") else ():
+            flags = Flags(algorithm=algorithm)
+            open_searcher(game, segment, Controls(words.ctypes.data), flags=flags, notice=lambda _line: None)
 
 
 def test_the_walk_finds_what_it_looks_for() -> None:

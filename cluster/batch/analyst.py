@@ -8,12 +8,15 @@ from functools import partial
 from typing import Any
 
 from cluster.batch.jobs import Answer, Line, PositionJob, Status, Step
+from cluster.report import AT_BOUND, BOUND_NAMES
 from search.controls import CELLS
 from search.driver import OneCore, RootLine, SearchResult, deepen
 from search.limits import stopped_after
 from search.referee import Referee
 from search.rules import Game
-from search.searcher import Job, Searcher
+from search.searcher import Job
+from search.searchers import AnySearcher
+from search.solving import Question, solve
 
 CALL_S = 1.0
 """A call ends with the position during which this time is up, so that no finished answer waits for long."""
@@ -32,7 +35,7 @@ class Analyst:
         Whether the table, which is then this worker's alone, is emptied before each position, and all else forgotten.
     """
 
-    def __init__(self, searcher: Searcher, slot: int, is_fresh: bool = False) -> None:
+    def __init__(self, searcher: AnySearcher, slot: int, is_fresh: bool = False) -> None:
         self._searcher, self._slot, self._is_fresh = searcher, slot, is_fresh
         self._searches = 0
 
@@ -63,8 +66,14 @@ class Analyst:
         started_s = time.monotonic()
         seconds = [limit for limit in (job.time_s, job.deadline_s) if limit is not None]
         with stopped_after(min(seconds, default=None), partial(searcher.controls.abort, task_id)):
-            is_selective = game.is_selective and searcher.flags.is_selective
-            result = deepen(root_search, referee, position, job.limits, is_selective=is_selective, multipv=job.multipv)
+            if job.solve is not None:
+                result = solve(root_search, referee, position, Question(job.solve))
+            else:
+                is_selective = game.is_selective and searcher.flags.is_selective
+                result = deepen(
+                    root_search, referee, position, job.limits,
+                    is_selective=is_selective, multipv=job.multipv, has_windows=searcher.flags.has_windows,
+                )  # fmt: skip
         return answer_of(referee, result, job, time.monotonic() - started_s)
 
 
@@ -98,8 +107,8 @@ def answer_of(referee: Referee, result: SearchResult, job: PositionJob, elapsed_
         reason=f"its search did not end within {job.deadline_s:g} s" if is_given_up else None,
         best_move=pv[0] if pv else None,
         score=result.score,
-        score_text=game.score_text(position, result.score, result.is_solved),
-        bound="exact" if result.iterations else None,
+        score_text=AT_BOUND[result.bound] + game.value_text(position, result.score, result.values, result.is_solved),
+        bound=BOUND_NAMES[result.bound] if result.iterations else None,
         depth=result.depth,
         nodes=result.statistics.nodes,
         time_s=round(result.time_s, 6),
@@ -111,7 +120,8 @@ def answer_of(referee: Referee, result: SearchResult, job: PositionJob, elapsed_
 
 def _ranked(referee: Referee, position: Any, line: RootLine) -> Line:
     texts = tuple(referee.line_texts(position, line.moves))
-    return Line(texts[0], line.score, referee.game.score_text(position, line.score, line.is_solved), "exact", texts)
+    score_text = referee.game.value_text(position, line.score, line.values, line.is_solved)
+    return Line(texts[0], line.score, score_text, "exact", texts)
 
 
 def _steps(game: Game, position: Any, result: SearchResult) -> Iterable[Step]:
@@ -123,7 +133,7 @@ def _steps(game: Game, position: Any, result: SearchResult) -> Iterable[Step]:
             iteration.depth,
             game.move_text(position, iteration.line[0]),
             iteration.score,
-            game.score_text(position, iteration.score, is_solved),
+            game.value_text(position, iteration.score, iteration.lines[0].values, is_solved),
             nodes,
             round(iteration.time_s, 6),
         )

@@ -55,6 +55,10 @@ def analyse(
     deadline: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Give a position up after so long, whatever its limits.")
     ] = None,
+    solve: Annotated[
+        str | None,
+        typer.Option(metavar="[score|wdl]", help="Prove each score, or only who wins, to the end of the game."),
+    ] = None,
     input_format: Annotated[
         str, typer.Option("--input-format", help="auto, fen, epd, pgn, jsonl, csv, moves or obf.")
     ] = "auto",
@@ -72,6 +76,10 @@ def analyse(
     fail_under: Annotated[
         float | None, typer.Option(metavar="PERCENT", help="Exit with 1 if fewer of the scored rows are solved.")
     ] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(help="alpha-beta, expectiminimax, max^n, paranoid or mcts; what suits the game if left out."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object on stdout.")] = False,
 ) -> int:
     """Search every position of files; run the same command again to go on where it was interrupted.
@@ -84,6 +92,7 @@ def analyse(
     from cluster.batch.settings import RunSettings
     from cluster.batch.writers import format_of
     from search.limits import Limits
+    from search.solving import question_of
 
     request = RunRequest(
         game=game,
@@ -91,7 +100,8 @@ def analyse(
         output=output,
         settings=RunSettings(
             limits=Limits(depth, nodes, time, mate), multipv=multipv, table_mb=table, is_fresh=fresh,
-            is_deterministic=deterministic, split=split, deadline_s=deadline,
+            is_deterministic=deterministic, split=split, deadline_s=deadline, solve=question_of(solve),
+            algorithm=algorithm,
         ),
         format=format_of(output, output_format),
         reading=ReadOptions(input_format, column, first_ply, last_ply, every, only_last),

@@ -12,6 +12,7 @@ import msgpack
 
 from cluster.records import RecordError, WireLimits, rows_of, unpacked
 from search.limits import Limits
+from search.solving import Question
 
 _LIMITS = WireLimits(64 << 20, 8192, 4096)
 
@@ -47,6 +48,8 @@ class PositionJob(NamedTuple):
     multipv: int
     deadline_s: float | None
     """Seconds after which the supervisor gives the position up."""
+    solve: str | None = None
+    """A `search.solving.Question` that is to be answered; None for a search to its limits."""
 
     @property
     def limits(self) -> Limits:
@@ -156,8 +159,11 @@ def unpack_answer(message: bytes) -> Answer:
 def _checked_job(row: Sequence[Any]) -> PositionJob:
     if not _fits(row, _JOB_KINDS):
         raise RecordError("a field of a position's job has a wrong type")
-    job_id, position, moves, words, history, *limits = row
-    job = PositionJob(job_id, position, _texts(moves), _integers(words), _integers(history), *limits)
+    job_id, position, moves, words, history, *rest = row
+    solve = rest[-1]
+    if solve is not None and solve not in tuple(Question):
+        raise RecordError("a position's job asks for what cannot be proved")
+    job = PositionJob(job_id, position, _texts(moves), _integers(words), _integers(history), *rest)
     _ = job.limits  # Checked as they are made.
     return job
 
@@ -199,7 +205,7 @@ _INTEGER, _TEXT, _LIST, _TIME = _one_of(int), _one_of(str), _one_of(list), _one_
 _MAYBE_INTEGER, _MAYBE_TEXT, _MAYBE_TIME = _one_of(int, _NONE), _one_of(str, _NONE), _one_of(int, float, _NONE)
 _JOB_KINDS: _Kinds = (
     _INTEGER, _TEXT, _LIST, _LIST, _LIST, _MAYBE_INTEGER, _MAYBE_INTEGER, _MAYBE_TIME, _MAYBE_INTEGER, _INTEGER,
-    _MAYBE_TIME,
+    _MAYBE_TIME, _MAYBE_TEXT,
 )  # fmt: skip
 _ANSWER_KINDS: _Kinds = (
     _INTEGER, _TEXT, _MAYBE_TEXT, _MAYBE_TEXT, _MAYBE_INTEGER, _MAYBE_TEXT, _MAYBE_TEXT, _INTEGER, _INTEGER,

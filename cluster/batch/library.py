@@ -15,9 +15,11 @@ from cluster.batch.results import ResultRow
 from cluster.batch.rows import InputRow, ReadOptions
 from cluster.batch.runner import Runner
 from cluster.batch.settings import RunSettings
+from search.algorithms import seen_by
 from search.limits import Limits
 from search.referee import Referee, print_notice
 from search.rules import Game, load_game
+from search.solving import Question
 
 
 def analyse(
@@ -33,6 +35,8 @@ def analyse(
     is_fresh: bool = False,
     is_deterministic: bool = False,
     deadline_s: float | None = None,
+    solve: Question | None = None,
+    algorithm: str | None = None,
     is_ordered: bool = True,
     reading: ReadOptions = ReadOptions(),
     notice: Callable[[str], None] = print_notice,
@@ -58,7 +62,7 @@ def analyse(
         How many of the workers search each position together.
     table_mb
         Size in MB of each machine's table; of each worker's, if it is fresh.
-    is_fresh, is_deterministic, deadline_s
+    is_fresh, is_deterministic, deadline_s, solve, algorithm
         As for `RunSettings`.
     is_ordered
         Whether rows come in the order of the inputs, or as soon as they are there.
@@ -78,8 +82,9 @@ def analyse(
         If the game, the limits, a file, the number of workers, the table or the address are wrong, or no worker is
         left.
     """
+    settings = RunSettings(limits, multipv, table_mb, is_fresh, is_deterministic, split, deadline_s, solve, algorithm)
     rules = load_game(game)
-    settings = RunSettings(limits, multipv, table_mb, is_fresh, is_deterministic, split, deadline_s)
+    rules = seen_by(rules, settings.flags(rules).algorithm)
     referee = Referee(rules, notice)
     with Journal.temporary() as journal, closing(open_pool(rules, settings, workers, address, notice)) as pool:
         planner = Planner(rules, referee, settings)

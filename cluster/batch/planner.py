@@ -74,9 +74,11 @@ class Planner:
         except RootsplitError as error:
             return self._refused(row, BAD_LIMIT, str(error))
         digest = self._digest(limits, multipv)
+        place = place._replace(position=self._game.root_position(place.position))
         facts = self._referee.facts(place.position)
         if facts.is_over:
-            text = self._game.score_text(place.position, facts.outcome, True)
+            payoffs = self._referee.payoffs(place.position)
+            text = self._game.value_text(place.position, facts.outcome, payoffs, True)
             answer = Answer(0, Status.OVER, score=facts.outcome, score_text=text, bound="exact")
             return Plan(row, answer, None, 0, None, digest)
         job = PositionJob(
@@ -91,6 +93,7 @@ class Planner:
             mate=limits.mate,
             multipv=multipv,
             deadline_s=self._settings.deadline_s,
+            solve=self._settings.solve,
         )
         identity = identity_of(facts.table_key, place.history, digest)
         return Plan(row, None, None, identity, job, digest)

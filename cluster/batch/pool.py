@@ -16,7 +16,7 @@ from cluster.session import cores
 from search.controls import CONTROL_WORDS, MAX_WORKERS, Controls
 from search.referee import print_notice
 from search.rules import Game
-from search.searcher import Searcher
+from search.searchers import open_searcher
 from tt_store.errors import RunFailedError
 from tt_store.segment import Segment
 
@@ -248,7 +248,7 @@ def thread_pool(
     def make(number: int) -> Inbox:
         own = Segment.private(settings.table_mb) if settings.has_own_tables else None
         slot = number % MAX_WORKERS
-        searcher = Searcher(game, own or machine, controls, flags=settings.flags(game), slot=slot, notice=notice)
+        searcher = open_searcher(game, own or machine, controls, flags=settings.flags(game), slot=slot, notice=notice)
         return _ThreadAnalyst(Analyst(searcher, slot, is_fresh=own is not None), own)
 
     return ThreadPool(make, workers, lambda: controls.stop(1 << 62), machine.close, notice)

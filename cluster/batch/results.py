@@ -98,7 +98,7 @@ def result_row(
         score=answer.score,
         score_text=answer.score_text,
         bound=answer.bound,
-        mate_in=None if answer.score is None else mate_in(answer.score),
+        mate_in=mate_in(answer.score) if answer.score is not None and answer.bound == "exact" else None,
         depth=answer.depth if was_searched else None,
         nodes=answer.nodes if was_searched else None,
         time_s=answer.time_s if is_timed else None,

@@ -23,6 +23,7 @@ from cluster.batch.runner import Runner
 from cluster.batch.settings import RunSettings
 from cluster.batch.summary import Summary, Tally
 from cluster.batch.writers import Format, Writer, make_writer
+from search.algorithms import seen_by
 from search.referee import Referee, print_notice
 from search.rules import Game, load_game
 
@@ -115,7 +116,8 @@ class Run(AbstractContextManager["Run"]):
 
     def __init__(self, request: RunRequest, notice: Callable[[str], None] = print_notice) -> None:
         self._request, self._notice = request, notice
-        self._game: Game = load_game(request.game)
+        game = load_game(request.game)
+        self._game: Game = seen_by(game, request.settings.flags(game).algorithm)
         self._files = [look_at(name) for name in request.inputs]
         self._writer: Writer = make_writer(request.output, request.format, self._game, request.is_ordered)
         self._index = AnswerIndex()

@@ -14,6 +14,7 @@ from cluster.session import SearchRequest, Session, cores
 from search.limits import Limits
 from search.referee import print_notice
 from search.rules import Game
+from search.solving import Question
 
 
 class _Team:
@@ -46,7 +47,9 @@ class _Team:
         seconds = min((limit for limit in (job.time_s, job.deadline_s) if limit is not None), default=None)
         limits = Limits(job.depth, job.nodes, seconds, job.mate)
         started_s = time.monotonic()
-        report = self.session.search(SearchRequest(job.position, job.moves, limits, multipv=job.multipv))
+        question = None if job.solve is None else Question(job.solve)
+        request = SearchRequest(job.position, job.moves, limits, multipv=job.multipv, solve=question)
+        report = self.session.search(request)
         return answer_of(self.session.referee, report.result, job, time.monotonic() - started_s)
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from cluster.batch.rows import Overrides
-from search.flags import FULL_WIDTH, Flags
+from search.algorithms import PROVES_MATES, flags_for
+from search.flags import FULL_WIDTH, Algorithm, Flags
 from search.limits import MAX_FIRST_MOVES, Limits
 from search.rules import Game
+from search.solving import Question, plies_to_solve, solving_flags
 from tt_store.errors import RootsplitError
 
 VERSION = 1
@@ -46,10 +48,17 @@ class RunSettings:
     """Workers on one position."""
     deadline_s: float | None = None
     """After so many seconds a position is given up, and a worker that does not let it go is replaced."""
+    solve: Question | None = None
+    """What is proved of each position; None for a search to its limits. Else a row's own depth and mate are void."""
+    algorithm: str | None = None
+    """A name of `search.algorithms`; None for the one that suits the game."""
 
     def __post_init__(self) -> None:
         limits = self.limits
-        if limits.depth is None and limits.nodes is None and limits.time_s is None and limits.mate is None:
+        if self.solve is not None:
+            if limits.depth is not None or limits.mate is not None or self.multipv != 1:
+                raise SettingsError("a solution is one line to the end of the game: leave out depth, mate and multipv")
+        elif limits.depth is None and limits.nodes is None and limits.time_s is None and limits.mate is None:
             raise SettingsError("each position needs a limit: give a depth, nodes, a time or a mate")
         if not 1 <= self.multipv <= MAX_FIRST_MOVES:
             raise SettingsError(f"the number of lines must be from 1 to {MAX_FIRST_MOVES}, not {self.multipv}")
@@ -57,7 +66,8 @@ class RunSettings:
             raise SettingsError(f"at least one worker must search a position, not {self.split}")
         if self.deadline_s is not None and not 0 < self.deadline_s < float("inf"):
             raise SettingsError(f"the deadline must be more than 0 seconds, not {self.deadline_s:g}")
-        if self.is_deterministic and (limits.time_s is not None or (limits.depth is None and limits.nodes is None)):
+        ends_by_itself = limits.depth is not None or limits.nodes is not None or self.solve is not None
+        if self.is_deterministic and (limits.time_s is not None or not ends_by_itself):
             raise SettingsError("a deterministic run ends each search by a depth or by nodes, not by a time")
         if self.is_deterministic and self.split > 1:
             raise SettingsError("a deterministic run searches each position with one worker: leave out --split")
@@ -68,8 +78,27 @@ class RunSettings:
         return self.is_fresh or self.is_deterministic
 
     def flags(self, game: Game) -> Flags:
-        """Return the kernel's variant: of full width where a mate in so many moves is asked for."""
-        return FULL_WIDTH if self.limits.mate is not None and game.is_selective else Flags()
+        """Return the kernel's variant: what solves best, or of full width where a mate in so many moves is asked for.
+
+        Raises
+        ------
+        RulesError
+            If the algorithm is not sound for the game, or the game is to be solved and does not say how long it lasts.
+        SettingsError
+            If the algorithm proves nothing, and a mate or a solution is asked for.
+        """
+        is_for_mate, flags = self.limits.mate is not None, Flags()
+        if self.solve is not None:
+            plies_to_solve(game, game.parse(game.start_text))
+            flags = solving_flags(game, flags)
+        elif is_for_mate and game.is_selective:
+            flags = FULL_WIDTH
+        flags = flags_for(game, self.algorithm, flags)
+        if (is_for_mate or self.solve is not None) and flags.algorithm not in PROVES_MATES:
+            raise SettingsError(
+                f"{flags.algorithm.label} proves no mates and no solutions: give a depth, nodes or a time"
+            )
+        return flags
 
     def limits_of(self, overrides: Overrides) -> Limits:
         """Return the limits of a row: what it says goes before what the run says.
@@ -84,6 +113,8 @@ class RunSettings:
         run = self.limits
         if self.is_deterministic and overrides.time_s is not None:
             raise SettingsError("the row asks for a time, which a deterministic run cannot keep")
+        if self.solve is not None:
+            overrides = overrides._replace(depth=None, mate=None)
         return Limits(
             run.depth if overrides.depth is None else overrides.depth,
             run.nodes if overrides.nodes is None else overrides.nodes,
@@ -93,8 +124,10 @@ class RunSettings:
 
     def as_json(self, game: Game) -> dict[str, Any]:
         """Return what decides the answers, apart from a row's own limits."""
-        limits = self.limits
-        return {
+        limits, algorithm = self.limits, self.flags(game).algorithm
+        # Rows of before there was a choice stay what they are.
+        named = {} if algorithm == Algorithm.ALPHA_BETA else {"algorithm": algorithm.label}
+        return named | {
             "version": VERSION,
             "game": game.label if not game.name.endswith(".py") else f"{game.label}, SHA-256 {_file_digest(game.name)}",
             "depth": limits.depth,
@@ -107,6 +140,7 @@ class RunSettings:
             "deterministic": self.is_deterministic,
             "split": self.split,
             "deadline": self.deadline_s,
+            "solve": self.solve,
         }
 
     def digest(self, game: Game, limits: Limits, multipv: int) -> str:

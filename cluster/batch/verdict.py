@@ -26,6 +26,9 @@ def verdict_of(expected: Expectation, answer: Answer) -> Verdict | None:
     """Return how an answer stands to what was expected; None where nothing was, or nothing could be searched."""
     if expected == NOTHING_EXPECTED or answer.status == Status.ERROR:
         return None
+    if answer.bound in ("lower", "upper"):
+        # Proved is who wins, and no more.
+        return Verdict(_is_right_side(expected, answer), answer.time_s, answer.nodes)
     if not _is_right(expected, answer.best_move, answer.score, answer.score_text):
         return Verdict(False)
     time_s, nodes = 0.0, 0
@@ -34,6 +37,15 @@ def verdict_of(expected: Expectation, answer: Answer) -> Verdict | None:
             break
         time_s, nodes = step.time_s, step.nodes
     return Verdict(True, time_s, nodes)
+
+
+def _is_right_side(expected: Expectation, answer: Answer) -> bool:
+    """Tell whether a bound says that the side wins which is expected to, by a move that is expected."""
+    score = expected.score if expected.mate_in is None else expected.mate_in
+    is_other = score is not None and answer.score is not None and (score > 0) != (answer.score > 0)
+    return (
+        not is_other and score != 0 and _is_right(expected._replace(score=None, mate_in=None), answer.best_move, 0, "0")
+    )
 
 
 def _is_right(expected: Expectation, move: str | None, score: int | None, score_text: str | None) -> bool:

@@ -30,7 +30,14 @@ def scale(
         str, typer.Option(help="Where: threads, local, auto or host:port; several such as threads,local.")
     ] = "threads",
     machines: Annotated[str, typer.Option(help="Spread workers over so many machines, such as 1,2.")] = "",
-    strategy: Annotated[str, typer.Option(help="dynamic, root or both; single is always there.")] = "dynamic,root",
+    strategy: Annotated[
+        str | None,
+        typer.Option(help="dynamic, root or both, as far as the algorithm has them; single is always there."),
+    ] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(help="alpha-beta, expectiminimax, max^n, paranoid or mcts; what suits the game if left out."),
+    ] = None,
     settings: Annotated[
         Path | None, typer.Option(help="TOML file: one table a variant of the splitter's numbers.")
     ] = None,
@@ -61,15 +68,20 @@ def scale(
     from cluster.scaling.report import Report, write_report
     from cluster.scaling.watch import ExperimentProgress
     from cluster.split_settings import SplitSettings
+    from cluster.strategies import strategies_of
+    from search.algorithms import chosen
     from search.rules import load_game
 
+    rules = load_game(game)
+    possible = strategies_of(chosen(rules, algorithm))
     design = with_preset(
         Design(
             game=game,
-            positions=read_positions(positions, load_game(game)),
+            positions=read_positions(positions, rules),
+            algorithm=algorithm,
             addresses=_list(address, str, "--address"),
             workers=_list(workers, int, "--workers"),
-            strategies=_list(strategy, str, "--strategy"),
+            strategies=possible if strategy is None else _list(strategy, str, "--strategy"),
             machines=_list(machines, int, "--machines"),
             tables_mb=_list(table, float, "--table"),
             settings=((STANDARD, SplitSettings()),) if settings is None else read_settings(settings),

@@ -30,6 +30,7 @@ from cluster.scaling.summary import median_run
 from cluster.session import cores
 from cluster.simulated_executor import ClusterModel
 from cluster.strategies import DYNAMIC, SINGLE
+from search.algorithms import flags_for, seen_by
 from search.flags import Flags
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
@@ -84,13 +85,15 @@ def run_experiment(
         If a position is wrong, an address has too few workers, a run fails or finds a value that it must not find.
     """
     game = load_game(design.game)
+    flags = flags_for(game, design.algorithm, Flags(exact_depth=design.exact_depth))
+    game = seen_by(game, flags.algorithm)
     _check_positions(game, design, notice)
     environment = describe()
     with Results(folder, design, environment.commit, restart) as results:
         results.begin(environment.as_json())
         bench = Bench(
             game=game,
-            flags=Flags(exact_depth=design.exact_depth),
+            flags=flags,
             most_workers=design.most_workers,
             settings=dict(design.settings),
             is_cold=design.is_cold,

@@ -61,6 +61,8 @@ class Design:
     stretch: float = 1.0
     """A simulated worker takes so many times as long for a node: the same trees, as if they were longer."""
     workers_a_machine: int = 16
+    algorithm: str | None = None
+    """A name of `search.algorithms`; None for the one that suits the game."""
 
     def __post_init__(self) -> None:
         _check(self)

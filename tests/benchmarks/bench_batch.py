@@ -48,7 +48,6 @@ WORKERS = 2
 COMMAND = [sys.executable, "-m", "cluster.cli", "analyse"]
 GAME = "random_tree"
 """Its positions are quickly read: what is measured is the runner."""
-CHESS_FEN = "2rr3k/pp3pp1/1nnqbN1p/3pN3/2pP4/2P3Q1/PPB4P/R4RK1 w - - {} 1"
 
 
 def instant_answer(job: PositionJob) -> Answer:
@@ -124,25 +123,30 @@ def run_instantly(pool: Pool, game_name: str, texts: Iterator[str], output: Path
     return Speed(runner.tally.rows, time.perf_counter() - started, time.process_time() - cpu, peak_mb)
 
 
-def planning_s(game_name: str, text: str, rows: int = 3000) -> float:
-    """Return the processor seconds that reading and judging one position takes, without anything of the runner."""
+def planning_s(game_name: str, rows: int = 3000) -> float:
+    """Return the processor seconds that reading and judging a position takes, without anything of the runner."""
     game = load_game(game_name)
     referee = Referee(game)
     started = time.process_time()
-    for _ in range(rows):
-        referee.facts(game.parse(text))
+    for number in range(rows):
+        referee.facts(game.parse(text_of(game_name, number)))
     return (time.process_time() - started) / rows
+
+
+def text_of(game_name: str, number: int) -> str:
+    """Return one of many positions of a game."""
+    return f"{number}:4:7" if game_name == GAME else fen(number)
 
 
 def overhead(rows: int) -> None:
     """Print rows per second with workers that answer at once."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in ((GAME, "{}:4:7"), ("chess", CHESS_FEN)):
-            reading_s = planning_s(name, text.format(7))
+        for name in (GAME, "chess"):
+            reading_s = planning_s(name)
             for kind in ("threads", "ray"):
                 pool = instant_threads() if kind == "threads" else instant_ray(name)
                 try:
-                    texts = (text.format(number) if name == GAME else fen(number) for number in range(rows))
+                    texts = (text_of(name, number) for number in range(rows))
                     speed = run_instantly(pool, name, texts, Path(folder, f"{name}-{kind}.jsonl"))
                 finally:
                     pool.close()
@@ -156,13 +160,13 @@ def overhead(rows: int) -> None:
 
 
 def fen(number: int) -> str:
-    """Return one of many positions of chess: kings and rooks on different squares."""
+    """Return one of many positions of chess: kings, and white men that may give check, with Black to move."""
     squares = [(number >> 6 * place) % 64 for place in range(3)]
     board = [["1"] * 8 for _ in range(8)]
-    for square, man in zip((0, 63, *squares), "kKrNB", strict=True):
+    for square, man in zip((0, 63, *squares), "kKRNB", strict=True):
         board[square // 8][square % 8] = man
     board[0][0], board[7][7] = "k", "K"
-    return "/".join(re.sub("1+", lambda run: str(len(run[0])), "".join(row)) for row in board) + " w - - 0 1"
+    return "/".join(re.sub("1+", lambda run: str(len(run[0])), "".join(row)) for row in board) + " b - - 0 1"
 
 
 def memory() -> None:
