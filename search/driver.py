@@ -404,10 +404,10 @@ def search(
         position = searcher.game.root_position(position)
         root_search = OneCore(searcher, Job(position, depth=1, contempt=contempt), limits)
         with stopped_after(limits.time_s, lambda: controls.stop(Job(None, 0).epoch)):
-            is_selective = game.is_selective and flags.is_selective
             return deepen(
                 root_search, searcher.referee, position, limits, on_iteration,
-                is_selective=is_selective, multipv=multipv, root_moves=root_moves, has_windows=flags.has_windows,
+                is_selective=game.is_selective(flags), multipv=multipv, root_moves=root_moves,
+                has_windows=flags.has_windows,
             )  # fmt: skip
 
 
