@@ -6,6 +6,7 @@ only where the reply that wins lies within the horizon.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from search import jit
@@ -17,7 +18,7 @@ from tt_store.native import read_int, write_int
 
 _game, _flags = jit.binding(__name__)
 
-extreme_score = jit.specialise("search.bookkeeping", _game, _flags).extreme_score
+extreme_score: Callable[..., int] = jit.specialise("search.bookkeeping", _game, _flags).extreme_score
 moves, play, outcome, sound_moves = _game.moves, _game.play, _game.outcome, _game.sound_moves
 SOUND = (
     _flags.sound_moves

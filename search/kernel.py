@@ -38,7 +38,8 @@ is_late, solve_leaf, upper_bound = _game.is_late, _game.solve_leaf, _game.upper_
 enter_node = _notes.enter_node
 leaf_score: Callable[..., int] = _notes.leaf_score
 final_score: Callable[..., int] = _notes.final_score
-extend_line, count, extreme_score = _notes.extend_line, _notes.count, _notes.extreme_score
+extend_line, count = _notes.extend_line, _notes.count
+extreme_score: Callable[..., int] = _notes.extreme_score
 look_up, is_decided, remember = _notes.look_up, _notes.is_decided, _notes.remember
 arrange_moves, bring_move = _ordering.arrange_moves, _ordering.bring_move
 credit_fail_high = _ordering.credit_fail_high
@@ -46,7 +47,8 @@ note_move = _history.note_move
 repeats, REPEATS = _repetition.repeats, _repetition.REPEATS
 table_key = _repetition.table_key
 quiescence: Callable[..., int] = _quiescence.quiescence
-sound_moves, score_of_two_plies = _foresight.sound_moves, _foresight.score_of_two_plies
+sound_moves = _foresight.sound_moves
+score_of_two_plies: Callable[..., int] = _foresight.score_of_two_plies
 win_at_once: Callable[..., int] = _foresight.win_at_once
 SOUND = _foresight.SOUND
 note_estimate, is_improving = _rules.note_estimate, _rules.is_improving
@@ -262,7 +264,7 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         return quiescence(position, key, alpha, beta, ply, AT_HORIZON, memory)
     if enter_node(ply, memory) != at.RUNNING:
         return 0
-    known = score_at_sight(position, depth, alpha, beta, ply, memory)
+    known: int = score_at_sight(position, depth, alpha, beta, ply, memory)
     if known != at.UNKNOWN:
         return known
     is_pv = beta - alpha > 1
