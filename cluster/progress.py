@@ -101,7 +101,8 @@ def print_report(report: SearchReport) -> None:
     if result.iterations and len(report.lines) < report.multipv:
         print(f"{len(report.lines)} of {report.multipv} lines: there are no more first moves", file=out)
     solved = ", solved" if result.is_solved else ""
-    print(f"best move {report.best_move}, score {report.score_text()}{solved}", file=out)
+    answer = "chance moves first" if report.best_move is None else f"best move {report.best_move}"
+    print(f"{answer}, score {report.score_text()}{solved}", file=out)
     print(
         f"{short(result.statistics.nodes)} nodes in {result.time_s:.2f} s, {short(report.nodes_per_s)} nodes/s, "
         f"{report.workers} workers on {report.machines} machine(s), strategy {report.strategy}, "

@@ -75,15 +75,13 @@ class SearchReport:
     table_mb: float
     strategy: str
     algorithm: Algorithm
-    is_chance: bool
-    """Whether chance moves first: the position has a value then, and no best move."""
     overheads: Overheads
 
     @property
     def best_move(self) -> str | None:
         """The best move in its users' notation; None if the game is over, or chance moves."""
         move = self.result.best_move
-        return None if move is None or self.is_chance else self.game.move_text(self.result.position, move)
+        return None if move is None else self.game.move_text(self.result.position, move)
 
     @property
     def values(self) -> tuple[int, ...]:

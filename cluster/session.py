@@ -22,6 +22,7 @@ from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
 from cluster.strategies import SINGLE, STRATEGIES, make_splitter, strategies_of
 from search.algorithms import PROVES_MATES, SOUND, Kind, chosen, flags_for, seen_by
+from search.chance_rules import chance_rules_of
 from search.controls import MAX_WORKERS
 from search.driver import DEFAULT_TABLE_MB, FailedWindow, Iteration, deepen
 from search.flags import FULL_WIDTH, Algorithm, Flags
@@ -141,9 +142,7 @@ def _strategy(request: SearchRequest, algorithm: Algorithm, workers: int, is_cha
         If it cannot split such a search.
     """
     if is_chance and (request.strategy or SINGLE) != SINGLE:
-        raise RulesError(
-            "chance moves first in this position, so there are no first moves to split: leave --strategy out"
-        )
+        raise RulesError("chance moves first in this position, which leaves nothing to split: its strategy is single")
     if is_chance:
         return SINGLE
     possible = strategies_of(algorithm)
@@ -152,8 +151,11 @@ def _strategy(request: SearchRequest, algorithm: Algorithm, workers: int, is_cha
     return request.strategy or (SINGLE if workers == 1 else possible[0])
 
 
-def _check_question(request: SearchRequest, algorithm: Algorithm, is_chance: bool) -> None:
+def _check_question(game: Game, request: SearchRequest, algorithm: Algorithm, is_chance: bool) -> None:
     """Refuse what an algorithm does not answer."""
+    bound = chance_rules_of(game).value_bound
+    if bound and abs(request.contempt) >= bound:
+        raise RulesError(f"a draw must cost less than a lost game, {bound}, not {request.contempt}")
     if algorithm not in PROVES_MATES and (request.limits.mate is not None or request.solve is not None):
         raise RulesError(f"{algorithm.label} proves no mates and no solutions: give it a depth, nodes or a time")
     if algorithm in SOUND[Kind.SEVERAL_PLAYERS] and request.contempt:
@@ -194,7 +196,7 @@ def checked_game(
     position = referee.play_texts(game.parse(request.position), request.moves)
     is_chance = bool(referee.facts(position).is_chance)
     _strategy(request, algorithm, workers or cores(), is_chance)
-    _check_question(request, algorithm, is_chance)
+    _check_question(game, request, algorithm, is_chance)
     if request.solve is not None:
         plies_to_solve(game, position)
     if not referee.legal_moves(position):
@@ -291,7 +293,7 @@ class Session:
         if request.algorithm not in (None, algorithm.label):
             raise RulesError(f"this session runs {algorithm.label}: {request.algorithm} needs one of its own")
         is_chance = bool(self.referee.facts(position).is_chance)
-        _check_question(request, algorithm, is_chance)
+        _check_question(self.game, request, algorithm, is_chance)
         strategy = _strategy(request, algorithm, len(workers), is_chance)
         checkpointer = None if checkpoint is None else self._checkpointer(checkpoint, request, root, first_moves)
         before = None if checkpointer is None else checkpointer.resume()
@@ -352,7 +354,6 @@ class Session:
             table_mb=self._table_mb,
             strategy=strategy,
             algorithm=algorithm,
-            is_chance=is_chance,
             overheads=root_search.overheads(result.time_s, max(1, len(workers))),
         )
 

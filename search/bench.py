@@ -21,12 +21,14 @@ _POSITIONS = (
     ("connect_four", "", 16),
     ("connect_four", "4453", 16),
     ("connect_four", "32164625", 18),
+    ("einstein", "ABC../DE.../F...f/...ed/..cba r 3", 6),
     ("kalah", "", 12),
     ("othello", "", 10),
     ("othello", "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X", 28),
     ("random_tree", "1:8-16:30:80", 8),
     ("random_tree", "2:30-40:30:80", 5),
     ("tic_tac_toe", "", 9),
+    ("tricolour", "", 6),
 )
 
 

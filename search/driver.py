@@ -11,7 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from search import workspace as at
+from search.algorithms import flags_for
 from search.aspiration import FULL_WINDOW, Aspiration, Window
+from search.chance_rules import chance_rules_of
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
 from search.limits import MAX_DEPTH, Limits, stopped_after
@@ -25,6 +27,8 @@ from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
 from tt_store.segment import Segment
 
 DEFAULT_TABLE_MB = 64.0
+_CHANCE_WIDTHS = 64
+"""Expected values move from iteration to iteration by about this share of their range."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ class SearchResult:
     is_solved: bool
     """Whether the score is the value of the game, however deep one looks."""
     best_move: int | None
-    """None if the game is over; any legal move if not even the first iteration was finished."""
+    """None if the game is over, or chance moves; any legal move if not even the first iteration was finished."""
     score: int
     """Of the last finished iteration; the outcome of a finished game; else the static estimate."""
     line: tuple[int, ...]
@@ -196,8 +200,13 @@ def deepen(
     legal = referee.legal_moves(position)
     first_moves = [move for move in legal if not root_moves or move in root_moves]
     left_out = tuple(move for move in legal if move not in first_moves)
+    certain = chance_rules_of(referee.game).value_bound
+    half_width = max(Aspiration.half_width, certain // _CHANCE_WIDTHS)
     first_narrow = Aspiration.first_depth if has_windows else MAX_DEPTH + 1
-    lines = _Lines([Aspiration(first_depth=first_narrow) for _ in first_moves[:multipv]], left_out)
+    # Where chance moves first there is one value, and no move of a better one to leave out.
+    wanted = 1 if facts.is_chance else multipv
+    aspirations = [Aspiration(half_width, first_depth=first_narrow) for _ in first_moves[:wanted]]
+    lines = _Lines(aspirations, left_out)
     iterations: list[Iteration] = []
     total = Statistics()
     for item in before:
@@ -220,7 +229,7 @@ def deepen(
         if not results:
             break
         earlier = [line.score for line in lines.unsolved] if is_selective else None
-        ranked = lines.take(_judged(results, earlier, depth, plies_left))
+        ranked = lines.take(_judged(results, earlier, depth, plies_left, certain))
         iterations.append(Iteration(depth, ranked, spent, clock() - started, researches))
         on_iteration(iterations[-1])
     return _conclude(position, first_moves[0], facts, iterations, total, clock() - started)
@@ -254,7 +263,9 @@ class _Lines:
         self.take(fresh)
 
 
-def _judged(results: list[RootResult], earlier: list[int] | None, depth: int, plies_left: int | None) -> list[RootLine]:
+def _judged(
+    results: list[RootResult], earlier: list[int] | None, depth: int, plies_left: int | None, certain: int
+) -> list[RootLine]:
     """Return the lines of an iteration, the best first, and whether their scores stay.
 
     Parameters
@@ -265,6 +276,8 @@ def _judged(results: list[RootResult], earlier: list[int] | None, depth: int, pl
         Scores of the lines that were not solved one iteration before; None if a mate needs no confirmation by them.
     depth, plies_left
         Of the iteration, and to the end of the longest game.
+    certain
+        The score of a game of chance that is surely won, or lost: as good as a mate. 0 for other games.
     """
     lines = []
     for rank, result in enumerate(sorted(results, key=lambda result: -result.score)):
@@ -272,7 +285,8 @@ def _judged(results: list[RootResult], earlier: list[int] | None, depth: int, pl
         # A mate within the horizon is proved, and no shorter one was found before.
         is_mate = distance is not None and abs(distance) <= depth
         is_confirmed = earlier is None or earlier[rank : rank + 1] == [result.score]
-        is_solved = depth == plies_left or (is_mate and is_confirmed)
+        is_certain = 0 < certain == abs(result.score)
+        is_solved = depth == plies_left or is_certain or (is_mate and is_confirmed)
         lines.append(RootLine(result.score, result.line, is_solved, result.values))
     return lines
 
@@ -358,11 +372,11 @@ def _conclude(
 ) -> SearchResult:
     if not iterations:
         score = facts.outcome if facts.is_over else facts.evaluation
-        return SearchResult(position, (), total, time_s, False, any_move, score, (any_move,))
+        move, line = (None, ()) if facts.is_chance else (any_move, (any_move,))
+        return SearchResult(position, (), total, time_s, False, move, score, line)
     best = iterations[-1].lines[0]
-    return SearchResult(
-        position, tuple(iterations), total, time_s, best.is_solved, best.moves[0], best.score, best.moves
-    )
+    move = None if facts.is_chance else best.moves[0]
+    return SearchResult(position, tuple(iterations), total, time_s, best.is_solved, move, best.score, best.moves)
 
 
 def search(
@@ -370,7 +384,7 @@ def search(
     position: Any,
     limits: Limits,
     *,
-    flags: Flags = Flags(),
+    flags: Flags | None = None,
     table_mb: float = DEFAULT_TABLE_MB,
     contempt: int = 0,
     on_iteration: Callable[[Iteration], None] = lambda _iteration: None,
@@ -387,7 +401,7 @@ def search(
     limits
         At least one should be set: without, it searches until the position is solved.
     flags
-        The variant of the kernel.
+        The variant of the kernel; None for the best one of the algorithm that suits the game.
     table_mb
         Size of the table in MB (2^20 bytes).
     contempt
@@ -397,6 +411,7 @@ def search(
     multipv, root_moves
         As for `deepen`.
     """
+    flags = flags_for(game) if flags is None else flags
     control_words = np.zeros(CONTROL_WORDS, np.int64)
     controls = Controls(control_words.ctypes.data)
     with Segment.private(table_mb) as segment:

@@ -3,12 +3,14 @@
 import functools
 import operator
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from search.algorithms import flags_for
 from search.driver import search
+from search.flags import Flags
 from search.limits import Limits
 from search.rules import RulesError, load_game
 
@@ -45,6 +47,43 @@ def test_the_readmes_nim_refuses_bad_text(nim) -> None:
     for text in ("3,x", "16", "1,1,1,1,1,1,1,1,1", "-1"):
         with pytest.raises(RulesError):
             nim.parse(text)
+
+
+@pytest.fixture(scope="module")
+def spin_nim(tmp_path_factory: pytest.TempPathFactory):
+    path = tmp_path_factory.mktemp("games") / "spin_nim.py"
+    path.write_text(code_after("<!-- a complete game of chance -->"))
+    return load_game(str(path))
+
+
+@functools.cache
+def before_the_spin(heap: int) -> int:
+    """Return what a heap is worth to the side that spins: 23,328 is a win."""
+    if heap == 0:
+        return -23_328
+    return int(Fraction(sum((4 - spun) * after_the_spin(heap, spun) for spun in (1, 2, 3)), 6))
+
+
+def after_the_spin(heap: int, spun: int) -> int:
+    return max(-before_the_spin(heap - taken) for taken in range(1, min(spun, heap) + 1))
+
+
+@pytest.mark.parametrize("heap", [1, 2, 3, 5, 8, 12, 20])
+def test_the_readmes_game_of_chance_is_worth_what_its_mean_says(spin_nim, heap: int) -> None:
+    result = search(spin_nim, spin_nim.parse(str(heap)), Limits())
+    assert result.is_solved
+    assert result.score == before_the_spin(heap)
+    for spun in (1, 2, 3):
+        result = search(spin_nim, spin_nim.parse(f"{heap},1,{spun}"), Limits())
+        assert result.score == after_the_spin(heap, spun) == -before_the_spin(heap - (result.best_move or 0))
+
+
+def test_the_readmes_game_of_chance_is_refused_to_alpha_beta(spin_nim) -> None:
+    with pytest.raises(RulesError, match="alpha-beta is not sound for spin_nim, a game of chance: use expectiminimax"):
+        search(spin_nim, spin_nim.parse("7"), Limits(depth=2), flags=Flags())
+    for text in ("x", "100", "7,2,1", "7,1"):
+        with pytest.raises(RulesError):
+            spin_nim.parse(text)
 
 
 @pytest.fixture(scope="module")

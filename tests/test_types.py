@@ -21,11 +21,11 @@ from numba import njit
 from numba.core import ir, types
 from numba.core.dispatcher import Dispatcher
 
+from search.algorithms import flags_for
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Algorithm, Flags, Pruning
 from search.perft import LeafCounter
 from search.rules import game_names, load_game
-from search.searcher import Searcher
 from search.searchers import open_searcher
 from tt_store.segment import Segment
 
@@ -83,8 +83,9 @@ def compile_all(name: str) -> None:
     LeafCounter(game, notice=lambda _line: None)
     with Segment.private(1) as segment:
         for flags in VARIANTS:
-            Searcher(game, segment, Controls(words.ctypes.data), flags=flags, notice=lambda _line: None)
-        for algorithm in (Algorithm.MAX_N, Algorithm.PARANOID) if game.has("PLAYERS") else ():
+            fitting = flags_for(game, flags=flags)
+            open_searcher(game, segment, Controls(words.ctypes.data), flags=fitting, notice=lambda _line: None)
+        for algorithm in (Algorithm.PARANOID,) if game.has("PLAYERS") else ():
             flags = Flags(algorithm=algorithm)
             open_searcher(game, segment, Controls(words.ctypes.data), flags=flags, notice=lambda _line: None)
 

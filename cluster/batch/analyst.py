@@ -105,7 +105,7 @@ def answer_of(referee: Referee, result: SearchResult, job: PositionJob, elapsed_
         job_id=job.job_id,
         status=Status.DEADLINE if is_given_up else Status.OK,
         reason=f"its search did not end within {job.deadline_s:g} s" if is_given_up else None,
-        best_move=pv[0] if pv else None,
+        best_move=None if result.best_move is None else game.move_text(position, result.best_move),
         score=result.score,
         score_text=AT_BOUND[result.bound] + game.value_text(position, result.score, result.values, result.is_solved),
         bound=BOUND_NAMES[result.bound] if result.iterations else None,
