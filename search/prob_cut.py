@@ -53,7 +53,7 @@ def _row_table() -> np.ndarray:
 
 
 _table = _row_table()
-_GROUP_BYTES = _table.shape[2] * ROW_BYTES
+_GROUP_BYTES = int(_table.shape[2]) * ROW_BYTES
 _rows = constant_table("prob_cuts", _table)
 
 

@@ -26,7 +26,7 @@ from search.games.othello.notation import (
     text,
 )
 from search.games.othello.ordering import order
-from search.games.othello.prob_cut import prob_cut_stage
+from search.games.othello.prob_cut import PROB_CUT_PERCENT, prob_cut_stage
 from search.games.othello.prob_cuts import PROB_CUTS
 from search.games.othello.stability import upper_bound
 
@@ -35,6 +35,7 @@ __all__ = [
     "LATE_PLIES",
     "MAX_MOVES",
     "PROB_CUTS",
+    "PROB_CUT_PERCENT",
     "START",
     "Position",
     "count_moves",

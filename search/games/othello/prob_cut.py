@@ -8,6 +8,8 @@ from search.jit import helper
 
 STAGE_DISCS = 12
 """The error is told for so many discs on the board each."""
+PROB_CUT_PERCENT = 100
+"""Where a match and the nodes to equal depth were best."""
 STAGES = SQUARES // STAGE_DISCS + 1
 
 
