@@ -15,8 +15,9 @@ from search.algorithms import flags_for
 from search.aspiration import FULL_WINDOW, Aspiration, Window
 from search.chance_rules import chance_rules_of
 from search.controls import CONTROL_WORDS, Controls
-from search.flags import Flags
+from search.flags import Algorithm, Flags
 from search.limits import MAX_DEPTH, Limits, stopped_after
+from search.mcts_standing import RootMove
 from search.referee import Facts, Referee, print_notice
 from search.rules import Game
 from search.scores import mate_distance
@@ -125,7 +126,11 @@ class SearchResult:
     """Of the last finished iteration; the outcome of a finished game; else the static estimate."""
     line: tuple[int, ...]
     bound: int = BOUND_EXACT
-    """What the score says of the value: a cheaper question than the value (`search.solving`) finds but a bound."""
+    """What the score says of the value: a cheaper question than the value (`search.solving`) finds but a bound.
+
+    `BOUND_NONE` of a mean of playouts."""
+    root_moves: tuple[RootMove, ...] = ()
+    """What playouts say of the first moves, the best first; of Monte Carlo tree search only."""
 
     @property
     def depth(self) -> int:
@@ -419,6 +424,11 @@ def search(
         position = searcher.game.root_position(position)
         root_search = OneCore(searcher, Job(position, depth=1, contempt=contempt), limits)
         with stopped_after(limits.time_s, lambda: controls.stop(Job(None, 0).epoch)):
+            if flags.algorithm == Algorithm.MCTS:
+                from search import mcts_driver  # It is built on this module's records.
+
+                growth = mcts_driver.Growth(searcher.referee, position, root_moves, multipv, on_iteration)
+                return mcts_driver.grow(searcher, Job(position, depth=1), limits, growth)
             return deepen(
                 root_search, searcher.referee, position, limits, on_iteration,
                 is_selective=game.is_selective(flags), multipv=multipv, root_moves=root_moves,

@@ -59,6 +59,9 @@ Optional names::
                                 to the end of the game, for then its value is taken for the exact one
     PROB_CUT_PERCENT            how sure a cut must be: by so many hundredths of a row's deviation; 150 by default
     PLAYERS                     how many play, where that is not two against each other: see `search.player_rules`
+    playout(position, random, room)  @helper: the result of a random game from an ongoing position for its side to move,
+                                1, 0 or -1, found quicker than move by move; `search.random_stream.draw(random, count)`
+                                gives random numbers, a row of MAX_MOVES words from `room` on is free
     SUMMARY                     one line for `rootsplit games`
     ALGORITHM                   the search that suits the game, where its kind leaves a choice: see `search.algorithms`
     is_chance(position)         @helper: makes it a game of chance, with what `search.chance_rules` asks for

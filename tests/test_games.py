@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from cluster.shared_perft import divide
-from search.algorithms import flags_for
+from search.algorithms import flags_to_depth
 from search.chance_rules import chance_rules_of
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags, Pruning
@@ -62,7 +62,7 @@ def leaf_counter_of(name: str) -> LeafCounter:
 @cache
 def searcher_of(name: str, flags: Flags) -> AnySearcher:
     game = load_game(name)
-    return open_searcher(game, _SEGMENT, Controls(_CONTROL_WORDS.ctypes.data), flags=flags_for(game, flags=flags))
+    return open_searcher(game, _SEGMENT, Controls(_CONTROL_WORDS.ctypes.data), flags=flags_to_depth(game, flags))
 
 
 def value_of(name: str, position: Any, depth: int) -> int:
@@ -140,7 +140,7 @@ def test_texts_lead_back_to_what_they_name(name: str) -> None:
 def test_keys_differ_exactly_where_positions_do(name: str) -> None:
     referee = referee_of(name)
     keys: dict[Any, int] = {}
-    for step in random_steps(name, games=20 if name == "chess" else 150, seed=3):
+    for step in random_steps(name, games={"chess": 20, "hex": 4}.get(name, 150), seed=3):
         for move in step.moves:
             position = referee.play(step.position, move)
             key = referee.facts(position).key
@@ -189,13 +189,14 @@ def test_chance_keeps_its_contract(name: str) -> None:
 def test_symmetric_positions_are_worth_the_same(name: str) -> None:
     referee = referee_of(name)
     mirror = referee.game.module.mirror
-    for step in random_steps(name, games=2 if name in ("chess", "othello") else 6, seed=4):
+    depth = 2 if name == "hex" else 4
+    for step in random_steps(name, games={"chess": 2, "othello": 2, "hex": 1}.get(name, 6), seed=4):
         twin = mirror(step.position)
         assert [type(field) for field in twin] == [type(field) for field in step.position]
         facts, twin_facts = referee.facts(step.position), referee.facts(twin)
         assert (facts.outcome, facts.evaluation) == (twin_facts.outcome, twin_facts.evaluation)
-        assert value_of(name, step.position, 4) == value_of(name, twin, 4)
-        assert leaf_counter_of(name).count(step.position, 3) == leaf_counter_of(name).count(twin, 3)
+        assert value_of(name, step.position, depth) == value_of(name, twin, depth)
+        assert leaf_counter_of(name).count(step.position, depth - 1) == leaf_counter_of(name).count(twin, depth - 1)
 
 
 @pytest.mark.parametrize("name", games_with("swap_sides"))

@@ -34,7 +34,7 @@ from tt_store.layout import WORD_BYTES
 from tt_store.segment import Segment
 
 OTHELLO = load_game("othello")
-FORETOLD = load_game(str(Path(__file__).parent / "games" / "foretold.py"))
+FORETOLD = load_game(str(Path(__file__).parent / "foretold.py"))
 ON, OFF = Flags(), Flags(prob_cut=False)
 DEPTH = 8
 LATE = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"
@@ -102,7 +102,7 @@ def test_bars_are_the_first_scores_that_foretell_enough() -> None:
 
 
 def test_rows_that_make_no_sense_are_refused(tmp_path: Path) -> None:
-    source = (Path(__file__).parent / "games" / "foretold.py").read_text()
+    source = (Path(__file__).parent / "foretold.py").read_text()
     rows = "ProbCut(0, deep, deep // 2, 1 << SLOPE_SHIFT, 0, 0)"
     for number, wrong in enumerate(("(0, 4, 4, 256, 0, 1)", "(-1, 4, 2, 256, 0, 1)", "(0, 4, 2, 0, 0, 1)")):
         game = tmp_path / f"wrong{number}.py"

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from cluster.session import SearchRequest, open_session
 from search.algorithms import flags_for
 from search.driver import search
-from search.flags import Flags
+from search.flags import Algorithm, Flags
 from search.limits import Limits
 from search.rules import RulesError, load_game
 
@@ -123,3 +124,27 @@ def test_the_readmes_game_of_three_writes_what_it_reads(coins) -> None:
 def test_the_readmes_snippet_runs(capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(code_after("From Python:\n"), "README.md", "exec"), {})
     assert capsys.readouterr().out.split()[0] in "1234567"
+
+
+@pytest.fixture(scope="module")
+def domineering(tmp_path_factory: pytest.TempPathFactory):
+    path = tmp_path_factory.mktemp("games") / "domineering.py"
+    path.write_text(code_after("<!-- a game for playouts -->"))
+    return path
+
+
+def test_a_newcomers_game_is_searched_by_playouts(domineering) -> None:
+    """What playouts prove of a board of three free rows, alpha-beta proves too."""
+    game = load_game(str(domineering))
+    for board in ("#" * 18 + "." * 18, "#" * 10 + "." * 4 + "##" * 3 + "." * 16):
+        position = game.parse(board)
+        exact = search(game, position, Limits())
+        found = search(game, position, Limits(nodes=300_000), flags=Flags(algorithm=Algorithm.MCTS))
+        assert exact.is_solved
+        assert found.is_solved
+        assert (found.score > 0) == (exact.score > 0)
+    request = SearchRequest(limits=Limits(nodes=3_000), algorithm="mcts")
+    with open_session(str(domineering), request, 2, 8.0) as session:
+        report = session.search(request).as_json()
+    assert report["playouts"] == 3_000
+    assert report["best_move"] == report["root_moves"][0]["move"]
