@@ -84,7 +84,7 @@ def open_session(
     if address is None and options.table_directory is not None:
         raise OptionsError("threads keep the table in their own memory: --table-dir is for workers on Ray (--address)")
     game = checked_game(game_name, request, workers, table_mb, notice)
-    if request.limits.mate is not None and game.is_selective and flags == Flags():
+    if request.limits.mate is not None and game.is_selective(flags) and flags == Flags():
         flags = FULL_WIDTH
     if request.solve is not None:
         flags = solving_flags(game, flags)
@@ -223,7 +223,7 @@ class Session:
                 else:
                     result = deepen(
                         root_search, self.referee, position, request.limits, note, self.executor.now_s,
-                        is_selective=self.game.is_selective and self.executor.flags.is_selective,
+                        is_selective=self.game.is_selective(self.executor.flags),
                         multipv=request.multipv, root_moves=first_moves, before=tuple(finished),
                         has_windows=self.executor.flags.has_windows, on_failure=on_failure,
                     )  # fmt: skip
@@ -271,8 +271,7 @@ class Session:
         )
         position, history = self._record.place(request.position, request.moves)
         key = self.referee.facts(position).table_key
-        is_selective = self.game.is_selective and self.executor.flags.is_selective
-        depth_change = self._depth_change if is_selective else None
+        depth_change = self._depth_change if self.game.is_selective(self.executor.flags) else None
         return Root(words_of(position), key, rules.expand, request.contempt, salt, history, depth_change)
 
     def _splitter(self, request: SearchRequest, strategy: str, root: Root) -> Splitter:

@@ -317,10 +317,10 @@ def search(
 
                 growth = mcts_driver.Growth(searcher.referee, position, root_moves, multipv, on_iteration)
                 return mcts_driver.grow(searcher, Job(position, depth=1), limits, growth)
-            is_selective = game.is_selective and flags.is_selective
             return deepen(
                 root_search, searcher.referee, position, limits, on_iteration,
-                is_selective=is_selective, multipv=multipv, root_moves=root_moves, has_windows=flags.has_windows,
+                is_selective=game.is_selective(flags), multipv=multipv, root_moves=root_moves,
+                has_windows=flags.has_windows,
             )  # fmt: skip
 
 

@@ -57,6 +57,10 @@ Optional names::
     mirror(position)            plain: a symmetric position of equal value, for tests
     swap_sides(position)        plain: the same board with the other side to move, for tests
     root_position(position)     plain: what a search begins with where it is asked for a position; by default the same
+    prob_cut_stage(position, depth)  @helper, with PROB_CUTS, rows of `ProbCut`: the stage of the game whose rows are
+                                good for a search of a depth; below 0 where it must cut nothing: surely where it comes
+                                to the end of the game, for then its value is taken for the exact one
+    PROB_CUT_PERCENT            how sure a cut must be: by so many hundredths of a row's deviation; 150 by default
     PLAYERS                     how many play, where that is not two against each other: see `search.player_rules`
     playout(position, random, room)  @helper: the result of a random game from an ongoing position for its side to move,
                                 1, 0 or -1, found quicker than move by move; `search.random_stream.draw(random, count)`
@@ -80,10 +84,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
+from search.flags import Flags
 from search.jit import helper, inlined
 from search.scores import INFINITY, MATE, MATE_BOUND, mate_distance
 from tt_store.errors import RootsplitError
@@ -102,12 +107,31 @@ _TOGETHER = (("shared_key", "shared_move"), ("solve_leaf", "is_late", "LATE_PLIE
 """Optional names of which a game defines all or none."""
 _FIELD_TYPES = (np.uint64, np.int64)
 _RECENT_TEXTS = 64
+_PROB_CUT_PERCENT = 150
 _parameters: dict[str, str] = {}
 """Of each module of a game, by its name."""
 
 
 class RulesError(RootsplitError):
     """A game, a position or a move that does not exist or is not allowed."""
+
+
+SLOPE_SHIFT = 8
+
+
+class ProbCut(NamedTuple):
+    """How a shallow search foretells a deep one at a stage of the game: on a line, with a known error."""
+
+    stage: int
+    """0 or more."""
+    deep: int
+    shallow: int
+    """Their depths, ``0 < shallow < deep``."""
+    slope: int
+    """Above 0, in units of 2 to the power of minus `SLOPE_SHIFT`."""
+    offset: int
+    deviation: int
+    """The standard deviation of the deep score from the line, 0 or more; both in the game's units."""
 
 
 @helper
@@ -156,6 +180,11 @@ def _even_exchange(_position: Any, _move: int, threshold: int) -> int:
 @helper
 def _no_estimate(_position: Any, _memory: int) -> int:
     return 0
+
+
+@helper
+def _no_stage(_position: Any, _depth: int) -> int:
+    return -1
 
 
 @helper
@@ -247,6 +276,11 @@ class Game:
     """No game lasts longer from a late position."""
     upper_bound: BoundRule
     """`INFINITY` by default."""
+    prob_cut_stage: MovesRule
+    """-1 by default."""
+    prob_cuts: tuple[ProbCut, ...]
+    prob_cut_percent: int
+    """How sure a cut must be, in hundredths of a deviation."""
     ended_lines: int
     """For how many lines perft counts one that ends sooner."""
 
@@ -263,9 +297,14 @@ class Game:
         return self.history_size + -(-shorts * SHORT_BYTES // WORD_BYTES)
 
     @property
-    def is_selective(self) -> bool:
-        """Whether the search may leave out moves, or search them less deeply, by rules that the game defines."""
-        return self.has("in_check")
+    def has_prob_cuts(self) -> bool:
+        """Whether the game tells how a shallow search foretells a deep one."""
+        return self.has("prob_cut_stage")
+
+    def is_selective(self, flags: Flags) -> bool:
+        """Tell whether a variant of the search may leave out moves, or search them less deeply, in this game."""
+        by_moves = flags.judges_moves and self.has("in_check")
+        return flags.may_select and (by_moves or (flags.prob_cut and self.has_prob_cuts))
 
     @property
     def label(self) -> str:
@@ -464,8 +503,21 @@ def game_of(module: ModuleType, name: str, parameters: str) -> Game:
         solve_leaf=getattr(module, "solve_leaf", _no_solution),
         late_plies=int(getattr(module, "LATE_PLIES", 0)),
         upper_bound=getattr(module, "upper_bound", _no_bound),
+        prob_cut_stage=getattr(module, "prob_cut_stage", _no_stage),
+        prob_cuts=_checked_prob_cuts(module, name),
+        prob_cut_percent=int(getattr(module, "PROB_CUT_PERCENT", _PROB_CUT_PERCENT)),
         ended_lines=int(getattr(module, "ENDED_LINES", 0)),
     )
+
+
+def _checked_prob_cuts(module: ModuleType, name: str) -> tuple[ProbCut, ...]:
+    rows = tuple(ProbCut(*row) for row in getattr(module, "PROB_CUTS", ()))
+    if bool(rows) != hasattr(module, "prob_cut_stage"):
+        raise RulesError(f"the game {name} must define PROB_CUTS and prob_cut_stage together")
+    for row in rows:
+        if row.stage < 0 or not 0 < row.shallow < row.deep or row.slope <= 0 or row.deviation < 0:
+            raise RulesError(f"a row of PROB_CUTS in {name} is out of range: {row}")
+    return rows
 
 
 def game_names() -> list[str]:

@@ -100,8 +100,8 @@ class Bracket:
 
 
 def solving_flags(game: Game, flags: Flags) -> Flags:
-    """Return the variant of the kernel that solves a game best."""
-    return flags._replace(table_depth=game.solve_table_depth)
+    """Return the variant of the kernel that solves a game best, and cuts nothing that is only probable."""
+    return flags._replace(table_depth=game.solve_table_depth, prob_cut=flags.prob_cut and not game.has_prob_cuts)
 
 
 def plies_to_solve(game: Game, position: Any) -> int:

@@ -77,10 +77,10 @@ class Analyst:
             elif job.solve is not None:
                 result = solve(root_search, referee, position, Question(job.solve))
             else:
-                is_selective = game.is_selective and searcher.flags.is_selective
                 result = deepen(
                     root_search, referee, position, job.limits,
-                    is_selective=is_selective, multipv=job.multipv, has_windows=searcher.flags.has_windows,
+                    is_selective=game.is_selective(searcher.flags), multipv=job.multipv,
+                    has_windows=searcher.flags.has_windows,
                 )  # fmt: skip
         return answer_of(referee, result, job, time.monotonic() - started_s)
 
