@@ -223,7 +223,7 @@ class Session:
                 else:
                     result = deepen(
                         root_search, self.referee, position, request.limits, note, self.executor.now_s,
-                        is_selective=self.game.is_selective(self.executor.flags),
+                        is_selective=self.game.leaves_out(self.executor.flags),
                         multipv=request.multipv, root_moves=first_moves, before=tuple(finished),
                         has_windows=self.executor.flags.has_windows, on_failure=on_failure,
                     )  # fmt: skip

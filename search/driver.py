@@ -319,7 +319,7 @@ def search(
                 return mcts_driver.grow(searcher, Job(position, depth=1), limits, growth)
             return deepen(
                 root_search, searcher.referee, position, limits, on_iteration,
-                is_selective=game.is_selective(flags), multipv=multipv, root_moves=root_moves,
+                is_selective=game.leaves_out(flags), multipv=multipv, root_moves=root_moves,
                 has_windows=flags.has_windows,
             )  # fmt: skip
 

@@ -306,6 +306,10 @@ class Game:
         by_moves = flags.judges_moves and self.has("in_check")
         return flags.may_select and (by_moves or (flags.prob_cut and self.has_prob_cuts))
 
+    def leaves_out(self, flags: Flags) -> bool:
+        """Tell whether a variant of the search may miss a mate within its depth in this game: extensions miss none."""
+        return self.is_selective(flags._replace(check_extension=False, singular_extension=False))
+
     @property
     def label(self) -> str:
         """The game's short name, fit for a file name."""

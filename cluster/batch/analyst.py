@@ -79,7 +79,7 @@ class Analyst:
             else:
                 result = deepen(
                     root_search, referee, position, job.limits,
-                    is_selective=game.is_selective(searcher.flags), multipv=job.multipv,
+                    is_selective=game.leaves_out(searcher.flags), multipv=job.multipv,
                     has_windows=searcher.flags.has_windows,
                 )  # fmt: skip
         return answer_of(referee, result, job, time.monotonic() - started_s)
