@@ -22,6 +22,8 @@ from search.rules import load_game
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(120)]
 
 TABLE_MB = 16.0
+CENTRE = ("3", "4", "5")
+"""Two workers race: which of these has most visits is chance, the edges never have."""
 
 
 def test_two_workers_share_a_tree_and_one_may_be_killed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +37,7 @@ def test_two_workers_share_a_tree_and_one_may_be_killed(monkeypatch: pytest.Monk
         assert (report.workers, report.machines, report.strategy) == (2, 1, "tree")
         # One tree: every playout of both workers is a visit of the same root.
         assert report.result.statistics.nodes == sum(move.visits for move in report.result.root_moves) == 30_000
-        assert report.best_move == "4"
+        assert report.best_move in CENTRE
         assert executor.exchanged_entries == 0
 
         victim = next(iter(executor._fleet.members.values()))
@@ -45,7 +47,7 @@ def test_two_workers_share_a_tree_and_one_may_be_killed(monkeypatch: pytest.Monk
         survived = session.search(SearchRequest(limits=Limits(time_s=2.5)))
         timer.join()
         assert any(" died and is " in notice for notice in notices)
-        assert survived.best_move == "4"
+        assert survived.best_move in CENTRE
         visits = sum(move.visits for move in survived.result.root_moves)
         # Its unfinished slice is in the tree, and in nobody's count.
         assert visits >= survived.result.statistics.nodes > 30_000
