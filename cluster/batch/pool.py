@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from cluster.batch.analyst import Analyst
 from cluster.batch.jobs import Answer, PositionJob
 from cluster.batch.settings import RunSettings, SettingsError
+from cluster.cluster_options import ClusterOptions
 from cluster.executor import WorkerJoined, WorkerLost
 from cluster.records import WorkerInfo
 from cluster.session import cores
@@ -260,6 +261,7 @@ def open_pool(
     workers: int | None,
     address: str | None,
     notice: Callable[[str], None] = print_notice,
+    options: ClusterOptions = ClusterOptions(),
 ) -> Pool:
     """Return the pool that a run's settings ask for.
 
@@ -273,6 +275,8 @@ def open_pool(
         None for threads of this process; else as for `cluster.ray_executor.RayExecutor`.
     notice
         As for `Searcher`.
+    options
+        Of workers on Ray.
 
     Raises
     ------
@@ -284,9 +288,9 @@ def open_pool(
     if settings.split > 1:
         from cluster.batch.session_pool import session_pool
 
-        return session_pool(game, settings, workers, address, notice)
+        return session_pool(game, settings, workers, address, notice, options)
     if address is not None:
         from cluster.batch.ray_pool import RayPool
 
-        return RayPool(game, settings, workers, address, notice)
+        return RayPool(game, settings, workers, address, notice, options)
     return thread_pool(game, settings, workers or cores(), notice)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from cluster.batch.jobs import PositionJob, pack_jobs, unpack_answers
 from cluster.batch.pool import SMALLEST_MB, Answered, PoolEvent
 from cluster.batch.settings import RunSettings
+from cluster.cluster_options import ClusterOptions
 from cluster.executor import WorkerJoined, WorkerLost
 from cluster.ray_executor import RayExecutor
 from cluster.records import WorkerInfo
@@ -23,7 +24,7 @@ class RayPool:
         What to search, and how.
     workers
         How many at most; None for one a CPU of the cluster.
-    address, notice
+    address, notice, options
         As for `RayExecutor`.
 
     Raises
@@ -39,11 +40,12 @@ class RayPool:
         workers: int | None,
         address: str,
         notice: Callable[[str], None] = print_notice,
+        options: ClusterOptions = ClusterOptions(),
     ) -> None:
         own_mb = settings.table_mb if settings.has_own_tables else 0.0
         self._executor = RayExecutor(
             game, workers, SMALLEST_MB if own_mb else settings.table_mb, address,
-            flags=settings.flags(game), notice=notice, own_table_mb=own_mb,
+            flags=settings.flags(game), notice=notice, options=options, own_table_mb=own_mb,
         )  # fmt: skip
         self._events: list[PoolEvent] = []
         self._starting: set[int] = set()

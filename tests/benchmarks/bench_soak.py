@@ -1,8 +1,8 @@
 """A long batch on two workers of a private Ray, one of them killed each minute: memory stays flat, every row is right.
 
-Run it as ``python tests/benchmarks/bench_soak.py [--minutes 55] [--kill-every 60] [--nodes 300000] [--json]``. Positions
-come from random play, all different, more than there is time for: Ctrl-C ends the batch, which then writes what runs.
-Rows are `--deterministic`, so that those of a sample, searched once more without Ray, must have equal bytes.
+Run it as ``python tests/benchmarks/bench_soak.py [--minutes 55] [--kill-every 60] [--nodes 300000] [--json]``; its
+positions come from random play, all different, more than there is time for: Ctrl-C ends the batch, which then writes
+what runs. Rows are `--deterministic`, so that those of a sample, searched once more without Ray, must have equal bytes.
 """
 
 from __future__ import annotations
@@ -160,7 +160,9 @@ def batch_command(positions: Path, output: Path, nodes: int, *more: str) -> list
     ]  # fmt: skip
 
 
-def run_with_kills(command: list[str], minutes: float, kill_every_s: float, chance: random.Random) -> tuple[int, Watcher]:
+def run_with_kills(
+    command: list[str], minutes: float, kill_every_s: float, chance: random.Random
+) -> tuple[int, Watcher]:
     """Run a batch for some minutes, then have it end by Ctrl-C; returns how many workers were killed, and the watcher.
 
     Raises
