@@ -257,15 +257,17 @@ class TwoNodes:
     """A Ray cluster of two machines with a core each, of which one may be killed."""
 
     def __init__(self) -> None:
-        from benchmarks.bench_faults import QUICK_HEALTH
+        from benchmarks.bench_faults import QUICK_HEALTH, patiently
         from ray.cluster_utils import Cluster
 
         head = {"num_cpus": 0, "include_dashboard": False, "_system_config": QUICK_HEALTH}
-        self.cluster = Cluster(initialize_head=True, head_node_args=head)
+        self.cluster = patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
         self.nodes = [self._add(), self._add()]
 
     def _add(self) -> Any:
-        return self.cluster.add_node(num_cpus=1, include_dashboard=False)
+        from benchmarks.bench_faults import patiently
+
+        return patiently(lambda: self.cluster.add_node(num_cpus=1, include_dashboard=False))
 
     def kill_one(self, chance: random.Random) -> None:
         """Kill all processes of a node at once; a new one joins."""

@@ -81,6 +81,17 @@ class Tally:
     recovery_s: list[float] = field(default_factory=list)
 
 
+def patiently(start: Callable[[], Any]) -> Any:
+    """Start a part of a cluster; on a busy machine Ray itself may give up the first times."""
+    for is_last in (False, False, True):
+        try:
+            return start()
+        except Exception as error:
+            if is_last or "timed out during startup" not in str(error):
+                raise
+            print(error, file=sys.stderr)
+
+
 class Stage:
     """A cluster with workers for searches or for batches, and what a fault may hit."""
 
@@ -88,7 +99,7 @@ class Stage:
         self.chance, self.notices = chance, list[str]()
         self.workers_a_node = workers_a_node
         head = {"num_cpus": 0, "include_dashboard": False, "_system_config": QUICK_HEALTH}
-        self.cluster = Cluster(initialize_head=True, head_node_args=head)
+        self.cluster = patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
         self.nodes: dict[str, Any] = {}
         for _ in range(nodes):
             self.add_node()
@@ -107,7 +118,7 @@ class Stage:
             self.session = Session(self.game, self.executor, TABLE_MB, notice)
 
     def add_node(self) -> None:
-        node = self.cluster.add_node(num_cpus=self.workers_a_node, include_dashboard=False)
+        node = patiently(lambda: self.cluster.add_node(num_cpus=self.workers_a_node, include_dashboard=False))
         self.nodes[node.node_id] = node
 
     def add_missing_nodes(self) -> None:
