@@ -189,6 +189,10 @@ def search(
         str | None,
         typer.Option(help="alpha-beta, expectiminimax, max^n, paranoid or mcts; what suits the game if left out."),
     ] = None,
+    playouts: Annotated[
+        int | None, typer.Option(help="Random games of mcts, summed over all workers: what its --nodes counts.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of mcts: one worker does the same again.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Search a position."""
@@ -197,9 +201,17 @@ def search(
     from cluster.cluster_options import ClusterOptions
     from cluster.progress import SearchProgress, print_report
     from cluster.session import SearchRequest, open_session
+    from search.algorithms import chosen
+    from search.flags import Algorithm
     from search.limits import Limits
+    from search.mcts_settings import MonteCarloSettings
+    from search.rules import load_game
     from search.solving import question_of
 
+    if playouts is not None:
+        if chosen(load_game(game), algorithm) != Algorithm.MCTS:
+            raise UsageError("only mcts makes playouts: give --nodes, or --algorithm mcts")
+        nodes = playouts if nodes is None else min(nodes, playouts)
     if time is None and depth is None and nodes is None and mate is None and solve is None:
         time = DEFAULT_TIME_S
     limits = Limits(depth=depth, nodes=nodes, time_s=time, mate=mate)
@@ -213,6 +225,7 @@ def search(
         root_moves=tuple(root_moves or ()),
         solve=question_of(solve),
         algorithm=algorithm,
+        monte_carlo=MonteCarloSettings(seed=seed),
     )
     if simulate is not None:
         if table is None or checkpoint is not None:

@@ -17,7 +17,7 @@ from cluster.splitter import Splitter
 from search import workspace as at
 from search.aspiration import Window
 from search.driver import RootResult
-from search.limits import Limits
+from search.limits import NO_NODE_LIMIT, Limits
 from search.scores import MATE, mate_distance
 from search.statistics import Statistics
 from tt_store.errors import RunFailedError
@@ -87,9 +87,9 @@ class _NodePool:
     def __init__(self, limit: int) -> None:
         self.free = limit
 
-    def take(self, sharers: int) -> int:
-        """Reserve an equal share of what is free for one of so many tasks."""
-        share = max(1, self.free // sharers) if self.free > 0 else 0
+    def take(self, sharers: int, most: int = NO_NODE_LIMIT) -> int:
+        """Reserve an equal share of what is free for one of so many tasks, which has no use for more than so much."""
+        share = min(max(1, self.free // sharers), most) if self.free > 0 else 0
         self.free -= share
         return share
 
@@ -267,14 +267,14 @@ class Coordinator:
         """Send tasks, each worker's as one call, which is known by its first task."""
         lists: dict[int, list[Task]] = {}
         for number, (info, task) in enumerate(tasks):
-            reserved = self._pool.take(len(tasks) - number)
+            reserved = self._pool.take(len(tasks) - number, task.node_limit)
             if not reserved:
                 # Others hold what is left of the nodes; some may come back.
                 self._splitter.on_lost(task.task_id)
                 self._is_out_of_nodes = not self._running
                 continue
             batch = lists.setdefault(info.worker, [])
-            batch.append(task._replace(node_limit=min(reserved, task.node_limit)))
+            batch.append(task._replace(node_limit=reserved))
             call = batch[0].task_id
             self._running[task.task_id] = _Running(info.worker, call, reserved, self._executor.now_s())
         for worker, batch in lists.items():

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 from cluster.records import Task, TaskResult, WorkerInfo
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
+from search.mcts_settings import Part
 from search.referee import print_notice
 from search.rules import Game
 from search.searcher import Job, variant_salt
@@ -74,6 +75,8 @@ class Executor(Protocol):
     def exchanged_entries(self) -> int:
         """How many entries of tables have gone to other machines so far."""
 
+    table_part: Part
+    """Which part of each machine's table a search may fill with what is its own; entries lie all over it."""
     is_simulated: bool
     """Whether its time is virtual: whoever polls keeps the time limit then."""
 
@@ -137,6 +140,7 @@ def run_task(searcher: AnySearcher, task: Task) -> TaskResult:
         salt=task.salt,
         history=task.history,
         left_out=task.left_out,
+        settings=task.settings,
     )
     outcome = searcher.run(job)
     return TaskResult(
@@ -162,6 +166,7 @@ class _OneMachine:
     call_s = 0.0
     prefetch = 0
     exchanged_entries = 0
+    table_part = Part()
     is_simulated = False
 
     def __init__(self, game: Game, workers: int, table_mb: float, flags: Flags, notice: Callable[[str], None]) -> None:

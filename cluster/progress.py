@@ -13,9 +13,14 @@ from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextCol
 from rich.text import Text
 
 from search.driver import Iteration
+from search.mcts_standing import VERDICT_NAMES
 
 if TYPE_CHECKING:
     from cluster.report import SearchReport
+
+
+_SHOWN_MOVES = 8
+"""Of a Monte Carlo tree search: all are in its JSON."""
 
 
 class _TimeLeft(ProgressColumn):
@@ -100,8 +105,13 @@ def print_report(report: SearchReport) -> None:
             print(f"{depth:>5}{rank} {line.score_text:>8} {nodes:>9} {seconds:>8}  {moves}", file=out)
     if result.iterations and len(report.lines) < report.multipv:
         print(f"{len(report.lines)} of {report.multipv} lines: there are no more first moves", file=out)
+    for move in result.root_moves[:_SHOWN_MOVES]:
+        text = report.game.move_text(result.position, move.move)
+        proved = "" if VERDICT_NAMES[move.verdict] is None else f"  proved {VERDICT_NAMES[move.verdict]}"
+        print(f"{text:>8} {move.visits:>10} visits {move.win_rate:>7.1%} won{proved}", file=out)
     solved = ", solved" if result.is_solved else ""
-    print(f"best move {report.best_move}, score {report.score_text()}{solved}", file=out)
+    answer = "chance moves first" if report.best_move is None else f"best move {report.best_move}"
+    print(f"{answer}, score {report.score_text()}{solved}", file=out)
     print(
         f"{short(result.statistics.nodes)} nodes in {result.time_s:.2f} s, {short(report.nodes_per_s)} nodes/s, "
         f"{report.workers} workers on {report.machines} machine(s), strategy {report.strategy}, "

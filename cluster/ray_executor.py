@@ -24,6 +24,7 @@ from cluster.records import Task, WorkerInfo, pack_tasks, unpack_results
 from cluster.worker import Setup
 from search.controls import ABORT_BOUND, CONTROL_WORDS, Controls
 from search.flags import Flags
+from search.mcts_settings import Part
 from search.referee import Referee, print_notice
 from search.rules import Game
 from search.searcher import variant_salt
@@ -71,6 +72,7 @@ class RayExecutor:
     least_grain_s = 0.15
     call_s = 0.0015
     prefetch = 1
+    table_part = Part()
     is_simulated = False
 
     def __init__(
@@ -190,7 +192,8 @@ class RayExecutor:
 
     def poll(self, timeout_s: float) -> list[Event]:
         """Wait for calls that have been answered, or whose worker has died; see who has come and gone."""
-        self._exchange.step({machine.node_id: machine.agent for machine in self._fleet.machines}, self.now_s())
+        if self.flags.keeps_entries:
+            self._exchange.step({machine.node_id: machine.agent for machine in self._fleet.machines}, self.now_s())
         events: list[Event] = [*self._fleet.look()]
         # Another thread may submit meanwhile: its calls are waited for by the next poll.
         calls = {call: member for member in list(self._fleet.members.values()) for call in list(member.calls)}

@@ -33,6 +33,8 @@ class WireLimits(NamedTuple):
 _LIMITS = WireLimits(8 << 20, 4096)
 MAX_VALUES = 4096
 """Of a result."""
+MAX_SETTINGS = 16
+"""Of a task."""
 
 
 class Task(NamedTuple):
@@ -58,6 +60,8 @@ class Task(NamedTuple):
     """Hashes of the positions before this one that can come back, the latest last."""
     left_out: tuple[int, ...] = ()
     """First moves of the whole search that are not searched; only of a task at ply 0."""
+    settings: tuple[int, ...] = ()
+    """What else the algorithm must know, at most `MAX_SETTINGS` integers; see `search.searcher.Job`."""
 
 
 class TaskResult(NamedTuple):
@@ -169,8 +173,9 @@ def _checked_task(row: Sequence[Any]) -> Task:
         position=_integers(row[2], "position", -(1 << 63), (1 << 64) - 1),
         history=_integers(row[11], "history", -(1 << 63), (1 << 63) - 1),
         left_out=_integers(row[12], "left_out", 1, MOVE_MASK, MAX_FIRST_MOVES),
+        settings=_integers(row[13], "settings", -(1 << 63), (1 << 63) - 1, MAX_SETTINGS),
     )
-    numbers = task._replace(position=(), history=(), left_out=())
+    numbers = task._replace(position=(), history=(), left_out=(), settings=())
     _within(numbers.task_id, "task_id", 1, 1 << 47)
     _within(numbers.epoch, "epoch", 1, 1 << 62)
     _within(numbers.depth, "depth", 0, MAX_DEPTH)

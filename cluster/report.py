@@ -8,12 +8,13 @@ from typing import Any
 from search.chance_rules import chance_rules_of
 from search.driver import Iteration, SearchResult
 from search.flags import Algorithm
+from search.mcts_standing import VERDICT_NAMES
 from search.rules import Game
 from search.scores import mate_distance
-from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
+from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_NONE, BOUND_UPPER
 
-BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
-AT_BOUND = {BOUND_EXACT: "", BOUND_LOWER: "at least ", BOUND_UPPER: "at most "}
+BOUND_NAMES = {BOUND_NONE: None, BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
+AT_BOUND = {BOUND_NONE: "", BOUND_EXACT: "", BOUND_LOWER: "at least ", BOUND_UPPER: "at most "}
 
 
 @dataclass(frozen=True)
@@ -75,15 +76,13 @@ class SearchReport:
     table_mb: float
     strategy: str
     algorithm: Algorithm
-    is_chance: bool
-    """Whether chance moves first: the position has a value then, and no best move."""
     overheads: Overheads
 
     @property
     def best_move(self) -> str | None:
         """The best move in its users' notation; None if the game is over, or chance moves."""
         move = self.result.best_move
-        return None if move is None or self.is_chance else self.game.move_text(self.result.position, move)
+        return None if move is None else self.game.move_text(self.result.position, move)
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -146,6 +145,7 @@ class SearchReport:
             "strategy": self.strategy,
             "algorithm": self.algorithm.label,
             "expected_value": chance_rules_of(self.game).expected_value(result.score),
+            **self._playouts_json(),
             "first_move_fail_high_rate": statistics.first_move_fail_high_rate,
             "iterations": [
                 _iteration_json(item, lines)
@@ -163,6 +163,27 @@ class SearchReport:
                 "exchanged_entries": self.overheads.exchanged_entries,
                 "busy_s": list(self.overheads.busy_s),
             },
+        }
+
+    def _playouts_json(self) -> dict[str, Any]:
+        """Return what a Monte Carlo tree search alone can tell."""
+        moves = self.result.root_moves
+        if not moves:
+            return {}
+        position = self.result.position
+        return {
+            "playouts": self.result.statistics.nodes,
+            "win_rate": moves[0].win_rate,
+            "proved": VERDICT_NAMES[moves[0].verdict] if self.result.is_solved else None,
+            "root_moves": [
+                {
+                    "move": self.game.move_text(position, move.move),
+                    "visits": move.visits,
+                    "win_rate": move.win_rate,
+                    "proved": VERDICT_NAMES[move.verdict],
+                }
+                for move in moves
+            ],
         }
 
 

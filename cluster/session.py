@@ -16,17 +16,22 @@ from cluster.coordinator import Coordinator, Epochs
 from cluster.executor import Executor, ThreadExecutor
 from cluster.fingerprint import fingerprint
 from cluster.logs import LOGGER
+from cluster.monte_carlo import SLICE_S, MonteCarloSplitter
 from cluster.position_rules import PositionRules, words_of
 from cluster.report import RankedLine, SearchReport
 from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
-from cluster.strategies import SINGLE, STRATEGIES, make_splitter, strategies_of
-from search.algorithms import PROVES_MATES, SOUND, Kind, chosen, flags_for, seen_by
+from cluster.strategies import SINGLE, STRATEGY_NAMES, make_splitter, strategies_of
+from search.algorithms import HAS_DEPTH, PROVES_MATES, SOUND, Kind, chosen, flags_for, seen_by
+from search.aspiration import FULL_WINDOW
+from search.chance_rules import chance_rules_of
 from search.controls import MAX_WORKERS
-from search.driver import DEFAULT_TABLE_MB, Iteration, deepen
+from search.driver import DEFAULT_TABLE_MB, FailedWindow, Iteration, deepen
 from search.flags import FULL_WIDTH, Algorithm, Flags
 from search.game_record import GameRecord
 from search.limits import MAX_FIRST_MOVES, Limits, stopped_after
+from search.mcts_driver import Growth
+from search.mcts_settings import MonteCarloSettings
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
 from search.solving import Question, plies_to_solve, solve, solving_flags
@@ -58,6 +63,8 @@ class SearchRequest:
     """What is to be proved, at one go; None for iterative deepening."""
     algorithm: str | None = None
     """A name of `search.algorithms`; None for the one that suits the game, or that a session runs already."""
+    monte_carlo: MonteCarloSettings = MonteCarloSettings()
+    """The numbers of a Monte Carlo tree search, whose limit of nodes is one of playouts."""
 
 
 def open_session(
@@ -116,8 +123,8 @@ def open_session(
 
 
 def _check_options(request: SearchRequest) -> None:
-    if request.strategy is not None and request.strategy not in STRATEGIES:
-        raise RulesError(f"unknown strategy {request.strategy!r}: there are {', '.join(sorted(STRATEGIES))}")
+    if request.strategy is not None and request.strategy not in STRATEGY_NAMES:
+        raise RulesError(f"unknown strategy {request.strategy!r}: there are {', '.join(STRATEGY_NAMES)}")
     if not 1 <= request.multipv <= MAX_FIRST_MOVES:
         raise RulesError(f"multipv must be from 1 to {MAX_FIRST_MOVES} lines, not {request.multipv}")
     limits = request.limits
@@ -141,21 +148,28 @@ def _strategy(request: SearchRequest, algorithm: Algorithm, workers: int, is_cha
         If it cannot split such a search.
     """
     if is_chance and (request.strategy or SINGLE) != SINGLE:
-        raise RulesError(
-            "chance moves first in this position, so there are no first moves to split: leave --strategy out"
-        )
+        raise RulesError("chance moves first in this position, which leaves nothing to split: its strategy is single")
     if is_chance:
         return SINGLE
     possible = strategies_of(algorithm)
     if request.strategy not in (None, SINGLE, *possible):
-        raise RulesError(f"{algorithm.label} is split at the root alone: the strategy is root or single, not dynamic")
+        fitting = " or ".join((*possible, SINGLE))
+        raise RulesError(f"{algorithm.label} cannot be split so: the strategy is {fitting}, not {request.strategy}")
     return request.strategy or (SINGLE if workers == 1 else possible[0])
 
 
-def _check_question(request: SearchRequest, algorithm: Algorithm, is_chance: bool) -> None:
+def _check_question(game: Game, request: SearchRequest, algorithm: Algorithm, is_chance: bool) -> None:
     """Refuse what an algorithm does not answer."""
+    bound = chance_rules_of(game).value_bound
+    if bound and abs(request.contempt) >= bound:
+        raise RulesError(f"a draw must cost less than a lost game, {bound}, not {request.contempt}")
     if algorithm not in PROVES_MATES and (request.limits.mate is not None or request.solve is not None):
-        raise RulesError(f"{algorithm.label} proves no mates and no solutions: give it a depth, nodes or a time")
+        measure = "a depth" if algorithm in HAS_DEPTH else "playouts"
+        raise RulesError(f"{algorithm.label} proves no mates and no solutions: give it {measure}, nodes or a time")
+    if algorithm not in HAS_DEPTH and request.limits.depth is not None:
+        raise RulesError(f"{algorithm.label} goes to no depth: give it playouts, nodes or a time")
+    if algorithm not in HAS_DEPTH and request.contempt:
+        raise RulesError(f"{algorithm.label} knows wins, draws and losses alone: it takes no contempt")
     if algorithm in SOUND[Kind.SEVERAL_PLAYERS] and request.contempt:
         raise RulesError(f"{algorithm.label} has payoffs and no draws: leave --contempt out")
     if is_chance and (request.multipv > 1 or request.root_moves):
@@ -194,12 +208,14 @@ def checked_game(
     position = referee.play_texts(game.parse(request.position), request.moves)
     is_chance = bool(referee.facts(position).is_chance)
     _strategy(request, algorithm, workers or cores(), is_chance)
-    _check_question(request, algorithm, is_chance)
+    _check_question(game, request, algorithm, is_chance)
     if request.solve is not None:
         plies_to_solve(game, position)
     if not referee.legal_moves(position):
-        score = game.value_text(position, referee.facts(position).outcome, referee.payoffs(position), True)
-        raise RulesError(f"the game is over in this position (score {score} for the side to move): nothing to search")
+        payoffs = referee.payoffs(position)
+        score = game.value_text(position, referee.facts(position).outcome, payoffs, True)
+        whose = "" if payoffs else " for the side to move"
+        raise RulesError(f"the game is over in this position (score {score}{whose}): nothing to search")
     _first_moves(referee, position, request.root_moves)
     return game
 
@@ -259,6 +275,7 @@ class Session:
         request: SearchRequest,
         on_iteration: Callable[[Iteration], None] = lambda _iteration: None,
         checkpoint: CheckpointFile | None = None,
+        on_failure: Callable[[FailedWindow], None] = lambda _failure: None,
     ) -> SearchReport:
         """Search a position until a limit is reached, it is solved, or `stop` is called.
 
@@ -270,6 +287,8 @@ class Session:
             Called after each iteration that this run finishes.
         checkpoint
             Where the search is saved; what an earlier run has left there, it goes on with.
+        on_failure
+            Called when the root's score has fallen outside its window.
 
         Raises
         ------
@@ -288,19 +307,13 @@ class Session:
         if request.algorithm not in (None, algorithm.label):
             raise RulesError(f"this session runs {algorithm.label}: {request.algorithm} needs one of its own")
         is_chance = bool(self.referee.facts(position).is_chance)
-        _check_question(request, algorithm, is_chance)
+        _check_question(self.game, request, algorithm, is_chance)
         strategy = _strategy(request, algorithm, len(workers), is_chance)
+        if checkpoint is not None and algorithm == Algorithm.MCTS:
+            raise CheckpointError("the tree of a Monte Carlo tree search is not saved: it takes no checkpoint")
         checkpointer = None if checkpoint is None else self._checkpointer(checkpoint, request, root, first_moves)
         before = None if checkpointer is None else checkpointer.resume()
         finished = [] if before is None else self._checked(before, position)
-        root_search = Coordinator(
-            self.executor,
-            self._splitter(request, strategy, root),
-            self._epochs,
-            request.limits,
-            partial(self._splitter_after, request, strategy, root),
-            lambda: None if checkpointer is None else checkpointer.tick(),
-        )
 
         def note(iteration: Iteration) -> None:
             finished.append(iteration)
@@ -310,13 +323,26 @@ class Session:
                 checkpointer.note(iteration)
             on_iteration(iteration)
 
+        growth = None
+        if algorithm == Algorithm.MCTS:
+            growth = Growth(self.referee, position, first_moves, request.multipv, note, self.executor.now_s)
+        root_search = Coordinator(
+            self.executor,
+            self._splitter(request, strategy, root) if growth is None else self._tree(request, strategy, root, growth),
+            self._epochs,
+            request.limits,
+            partial(self._splitter_after, request, strategy, root),
+            lambda: None if checkpointer is None else checkpointer.tick(),
+        )
         self._epochs.begin()
         self.executor.begin_search()
         if before is not None:
             self.executor.deliver(before.entries)
         try:
             with stopped_after(None if self.executor.is_simulated else request.limits.time_s, self.stop):
-                if request.solve is not None:
+                if growth is not None:
+                    result = growth.result(root_search(1, FULL_WINDOW, ()).statistics)
+                elif request.solve is not None:
                     result = solve(
                         root_search, self.referee, position, request.solve, note, self.executor.now_s, first_moves
                     )
@@ -325,7 +351,7 @@ class Session:
                         root_search, self.referee, position, request.limits, note, self.executor.now_s,
                         is_selective=self.game.is_selective and self.executor.flags.is_selective,
                         multipv=request.multipv, root_moves=first_moves, before=tuple(finished),
-                        has_windows=self.executor.flags.has_windows,
+                        has_windows=self.executor.flags.has_windows, on_failure=on_failure,
                     )  # fmt: skip
             if checkpointer is not None:
                 checkpointer.save()
@@ -349,7 +375,6 @@ class Session:
             table_mb=self._table_mb,
             strategy=strategy,
             algorithm=algorithm,
-            is_chance=is_chance,
             overheads=root_search.overheads(result.time_s, max(1, len(workers))),
         )
 
@@ -381,6 +406,13 @@ class Session:
         settings = replace(request.settings, grain_s=grain_s)
         numbers = self.executor.numbers.task_ids
         return make_splitter(strategy, self.executor.flags.algorithm, root, numbers, settings)
+
+    def _tree(self, request: SearchRequest, strategy: str, root: Root, growth: Growth) -> Splitter:
+        executor = self.executor
+        return MonteCarloSplitter(
+            root, executor.numbers.task_ids, growth, request.monte_carlo,
+            max(SLICE_S, executor.least_grain_s), strategy == SINGLE, executor.table_part,
+        )  # fmt: skip
 
     def _splitter_after(
         self, request: SearchRequest, strategy: str, root: Root, line: tuple[int, ...]

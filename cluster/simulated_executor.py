@@ -25,6 +25,7 @@ from cluster.executor import Event, Numbers, ResultEvent, run_task
 from cluster.records import Task, TaskResult, WorkerInfo
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
+from search.mcts_settings import Part
 from search.referee import print_notice
 from search.rules import Game
 from search.searcher import variant_salt
@@ -137,6 +138,7 @@ class SimulatedExecutor:
 
     least_grain_s = 0.0
     prefetch = 1
+    table_part = Part()
     is_simulated = True
 
     def __init__(
@@ -159,7 +161,7 @@ class SimulatedExecutor:
         self._now_s = 0.0
         self.exchanged_entries = 0
         self._outboxes = [Outbox(segment) for segment in self._segments]
-        travels = machines > 1 and model.exchange_s > 0
+        travels = machines > 1 and model.exchange_s > 0 and flags.keeps_entries
         self._next_exchange_s = model.exchange_s if travels else math.inf
         self._order = itertools.count()
         self._events: list[tuple[float, int, int, _Payload]] = []

@@ -13,6 +13,8 @@ from search.algorithms import SPLIT_ANYWHERE
 from search.flags import Algorithm
 
 DYNAMIC, ROOT, SINGLE = "dynamic", "root", "single"
+TREE = "tree"
+"""Of Monte Carlo tree search: a machine's workers grow one tree, machines grow one each."""
 
 Strategy = Callable[[Root, Iterator[int], SplitSettings], Splitter]
 
@@ -22,6 +24,8 @@ STRATEGIES: dict[str, Strategy] = {
     SINGLE: lambda root, task_ids, _settings: SingleSplitter(root, task_ids),
 }
 """`dynamic` splits wherever work is wanted, `root` at the root only, `single` not at all."""
+
+STRATEGY_NAMES = (*STRATEGIES, TREE)
 
 
 def make_splitter(
@@ -35,4 +39,6 @@ def make_splitter(
 
 def strategies_of(algorithm: Algorithm) -> tuple[str, ...]:
     """Return the strategies that split a search of an algorithm, the best first."""
+    if algorithm == Algorithm.MCTS:
+        return (TREE,)
     return (DYNAMIC, ROOT) if algorithm in SPLIT_ANYWHERE else (ROOT,)

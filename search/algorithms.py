@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from search.flags import Algorithm, Flags
+from search.mcts_standing import playouts_view
 from search.paranoid import paranoid_view
 from search.rules import Game, RulesError
 
@@ -30,6 +31,9 @@ SOUND: dict[Kind, tuple[Algorithm, ...]] = {
 
 SPLIT_ANYWHERE = frozenset({Algorithm.ALPHA_BETA, Algorithm.PARANOID})
 """Searches whose inner nodes other workers may take over: all below the root is minimax."""
+
+HAS_DEPTH = frozenset(Algorithm) - {Algorithm.MCTS}
+"""Searches that go to a depth."""
 
 PROVES_MATES = frozenset({Algorithm.ALPHA_BETA})
 """Searches that can be asked for a mate or a solution."""
@@ -91,8 +95,14 @@ def check_sound(game: Game, algorithm: Algorithm) -> None:
 
 
 def seen_by(game: Game, algorithm: Algorithm) -> Game:
-    """Return a game as an algorithm sees it: `search.paranoid` has a view of its own, all others the game itself."""
-    return paranoid_view(game) if algorithm == Algorithm.PARANOID else game
+    """Return a game as an algorithm sees it: some have a view of their own, the others take the game itself."""
+    views = {Algorithm.PARANOID: paranoid_view, Algorithm.MCTS: playouts_view}
+    return views[algorithm](game) if algorithm in views else game
+
+
+def flags_to_depth(game: Game, flags: Flags = Flags()) -> Flags:
+    """Return a variant of the kernel for the default of a game's kind, a search to a depth, whatever the game names."""
+    return flags._replace(algorithm=SOUND[kind_of(game)][0])
 
 
 def flags_for(game: Game, name: str | None = None, flags: Flags = Flags()) -> Flags:

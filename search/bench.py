@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from search.algorithms import flags_to_depth
 from search.driver import search
 from search.limits import Limits
 from search.rules import load_game
@@ -21,12 +22,15 @@ _POSITIONS = (
     ("connect_four", "", 16),
     ("connect_four", "4453", 16),
     ("connect_four", "32164625", 18),
+    ("einstein", "ABC../DE.../F...f/...ed/..cba r 3", 6),
+    ("hex", "", 5),
     ("kalah", "", 12),
     ("othello", "", 10),
     ("othello", "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X", 28),
     ("random_tree", "1:8-16:30:80", 8),
     ("random_tree", "2:30-40:30:80", 5),
     ("tic_tac_toe", "", 9),
+    ("tricolour", "", 6),
 )
 
 
@@ -51,5 +55,5 @@ def bench() -> Iterator[BenchRow]:
     """Yield the row of each search as it ends."""
     for name, text, depth in _POSITIONS:
         game = load_game(name)
-        result = search(game, game.parse(text), Limits(depth=depth), table_mb=TABLE_MB)
+        result = search(game, game.parse(text), Limits(depth=depth), flags=flags_to_depth(game), table_mb=TABLE_MB)
         yield BenchRow(name, text, depth, result.score, result.statistics.nodes, max(result.time_s, 1e-9))

@@ -25,7 +25,8 @@ from tt_store.table import MISS, entry_bound, entry_depth, entry_score, pack_ent
 
 _game, _flags = jit.binding(__name__)
 
-moves, evaluate, side_to_move, stuck = _game.moves, _game.evaluate, _game.side_to_move, _game.stuck
+moves, side_to_move, stuck = _game.moves, _game.side_to_move, _game.stuck
+estimate_of = jit.specialise("search.estimates", _game, _flags).estimate_of
 EVALUATES = _flags.evaluation
 EXTRA_TURNS = _game.has_extra_turns
 STEPPED = _flags.stepped
@@ -109,6 +110,14 @@ def final_score(position: Any, result: int, ply: int, memory: int) -> int:
 
 
 @jit.helper
+def extreme_score(alpha: int, beta: int, highest: int, lowest: int) -> int:
+    """Return the highest or the lowest score that a node can have if that decides its window, else `UNKNOWN`."""
+    if alpha >= highest:
+        return highest
+    return lowest if beta <= lowest else at.UNKNOWN
+
+
+@jit.helper
 def leaf_score(position: Any, result: int, ply: int, memory: int) -> int:
     """Count and score a node below which nothing is searched: a finished game, or the horizon."""
     write_int(memory + at.NODES, read_int(memory + at.NODES) + 1)
@@ -119,7 +128,7 @@ def leaf_score(position: Any, result: int, ply: int, memory: int) -> int:
         if moves(position, begin) == begin:
             result = stuck(position)
     if result == ONGOING:
-        return evaluate(position) if EVALUATES else 0
+        return estimate_of(position, memory) if EVALUATES else 0
     return final_score(position, result, ply, memory)
 
 

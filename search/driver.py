@@ -5,25 +5,31 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from search import workspace as at
+from search.algorithms import flags_for
 from search.aspiration import FULL_WINDOW, Aspiration, Window
+from search.chance_rules import chance_rules_of
 from search.controls import CONTROL_WORDS, Controls
-from search.flags import Flags
+from search.flags import Algorithm, Flags
 from search.limits import MAX_DEPTH, Limits, stopped_after
+from search.mcts_standing import RootMove
 from search.referee import Facts, Referee, print_notice
 from search.rules import Game
 from search.scores import mate_distance
 from search.searcher import Job
 from search.searchers import AnySearcher, open_searcher
 from search.statistics import Statistics
-from tt_store.layout import BOUND_EXACT
+from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
 from tt_store.segment import Segment
 
 DEFAULT_TABLE_MB = 64.0
+_CHANCE_WIDTHS = 64
+"""Expected values move from iteration to iteration by about this share of their range."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,23 @@ class Iteration:
 
 
 @dataclass(frozen=True)
+class FailedWindow:
+    """A score outside its window: a bound, after which a wider window is searched."""
+
+    depth: int
+    rank: int
+    """1 for the best line, and so on."""
+    score: int
+    """From the root's side to move."""
+    bound: int
+    """`BOUND_LOWER` or `BOUND_UPPER`."""
+    line: tuple[int, ...]
+    """What reaches a lower bound, as far as it is known."""
+    statistics: Statistics
+    """Of the iteration so far."""
+
+
+@dataclass(frozen=True)
 class SearchResult:
     """What a whole search came to."""
 
@@ -98,12 +121,16 @@ class SearchResult:
     is_solved: bool
     """Whether the score is the value of the game, however deep one looks."""
     best_move: int | None
-    """None if the game is over; any legal move if not even the first iteration was finished."""
+    """None if the game is over, or chance moves; any legal move if not even the first iteration was finished."""
     score: int
     """Of the last finished iteration; the outcome of a finished game; else the static estimate."""
     line: tuple[int, ...]
     bound: int = BOUND_EXACT
-    """What the score says of the value: a cheaper question than the value (`search.solving`) finds but a bound."""
+    """What the score says of the value: a cheaper question than the value (`search.solving`) finds but a bound.
+
+    `BOUND_NONE` of a mean of playouts."""
+    root_moves: tuple[RootMove, ...] = ()
+    """What playouts say of the first moves, the best first; of Monte Carlo tree search only."""
 
     @property
     def depth(self) -> int:
@@ -133,6 +160,7 @@ def deepen(
     root_moves: tuple[int, ...] = (),
     before: Sequence[Iteration] = (),
     has_windows: bool = True,
+    on_failure: Callable[[FailedWindow], None] = lambda _failure: None,
 ) -> SearchResult:
     """Search deeper and deeper until a limit is reached or all lines are solved.
 
@@ -165,6 +193,8 @@ def deepen(
         Iterations that an earlier run has finished, from depth 1 on: this one goes on behind them.
     has_windows
         Whether the search is quicker with narrow windows; without, each one is open.
+    on_failure
+        Called when a score has fallen outside its window.
     """
     started = clock()
     facts = referee.facts(position)
@@ -175,8 +205,13 @@ def deepen(
     legal = referee.legal_moves(position)
     first_moves = [move for move in legal if not root_moves or move in root_moves]
     left_out = tuple(move for move in legal if move not in first_moves)
+    certain = chance_rules_of(referee.game).value_bound
+    half_width = max(Aspiration.half_width, certain // _CHANCE_WIDTHS)
     first_narrow = Aspiration.first_depth if has_windows else MAX_DEPTH + 1
-    lines = _Lines([Aspiration(first_depth=first_narrow) for _ in first_moves[:multipv]], left_out)
+    # Where chance moves first there is one value, and no move of a better one to leave out.
+    wanted = 1 if facts.is_chance else multipv
+    aspirations = [Aspiration(half_width, first_depth=first_narrow) for _ in first_moves[:wanted]]
+    lines = _Lines(aspirations, left_out)
     iterations: list[Iteration] = []
     total = Statistics()
     for item in before:
@@ -192,12 +227,14 @@ def deepen(
         depth = min(referee.game.next_depth(position, depth), last_depth)
         # Only a forged entry of the table gives a score without moves: those of before, or any legal one, stand in.
         known = [line.moves for line in lines.unsolved] + [(move,) for move in first_moves]
-        results, spent, researches = _search_lines(root_search, lines.aspirations, depth, lines.left_out, known)
+        results, spent, researches = _search_lines(
+            root_search, lines.aspirations, depth, lines.left_out, known, on_failure
+        )
         total = total.merged(spent)
         if not results:
             break
         earlier = [line.score for line in lines.unsolved] if is_selective else None
-        ranked = lines.take(_judged(results, earlier, depth, plies_left))
+        ranked = lines.take(_judged(results, earlier, depth, plies_left, certain))
         iterations.append(Iteration(depth, ranked, spent, clock() - started, researches))
         on_iteration(iterations[-1])
     return _conclude(position, first_moves[0], facts, iterations, total, clock() - started)
@@ -231,7 +268,9 @@ class _Lines:
         self.take(fresh)
 
 
-def _judged(results: list[RootResult], earlier: list[int] | None, depth: int, plies_left: int | None) -> list[RootLine]:
+def _judged(
+    results: list[RootResult], earlier: list[int] | None, depth: int, plies_left: int | None, certain: int
+) -> list[RootLine]:
     """Return the lines of an iteration, the best first, and whether their scores stay.
 
     Parameters
@@ -242,6 +281,8 @@ def _judged(results: list[RootResult], earlier: list[int] | None, depth: int, pl
         Scores of the lines that were not solved one iteration before; None if a mate needs no confirmation by them.
     depth, plies_left
         Of the iteration, and to the end of the longest game.
+    certain
+        The score of a game of chance that is surely won, or lost: as good as a mate. 0 for other games.
     """
     lines = []
     for rank, result in enumerate(sorted(results, key=lambda result: -result.score)):
@@ -249,7 +290,8 @@ def _judged(results: list[RootResult], earlier: list[int] | None, depth: int, pl
         # A mate within the horizon is proved, and no shorter one was found before.
         is_mate = distance is not None and abs(distance) <= depth
         is_confirmed = earlier is None or earlier[rank : rank + 1] == [result.score]
-        is_solved = depth == plies_left or (is_mate and is_confirmed)
+        is_certain = 0 < certain == abs(result.score)
+        is_solved = depth == plies_left or is_certain or (is_mate and is_confirmed)
         lines.append(RootLine(result.score, result.line, is_solved, result.values))
     return lines
 
@@ -260,6 +302,7 @@ def _search_lines(
     depth: int,
     left_out: tuple[int, ...],
     known: list[tuple[int, ...]],
+    on_failure: Callable[[FailedWindow], None],
 ) -> tuple[list[RootResult], Statistics, int]:
     """Search one depth for all lines; returns none of them if the search was stopped before it had the last one.
 
@@ -267,8 +310,9 @@ def _search_lines(
     """
     results: list[RootResult] = []
     spent, researches = Statistics(), 0
-    for aspiration in aspirations:
-        result, more, failures = _search_depth(root_search, aspiration, depth, left_out)
+    for rank, aspiration in enumerate(aspirations, 1):
+        tell = partial(_tell_failure, on_failure, depth, rank, spent)
+        result, more, failures = _search_depth(root_search, aspiration, depth, left_out, tell)
         spent, researches = spent.merged(more), researches + failures
         if not result.is_finished:
             return [], spent, researches
@@ -278,8 +322,27 @@ def _search_lines(
     return results, spent, researches
 
 
+def _tell_failure(
+    on_failure: Callable[[FailedWindow], None],
+    depth: int,
+    rank: int,
+    before: Statistics,
+    window: Window,
+    result: RootResult,
+    spent: Statistics,
+) -> None:
+    """Tell a bound; `before` counts the lines above this one, `spent` all tries at it."""
+    is_low = result.score <= window.alpha
+    line, bound = ((), BOUND_UPPER) if is_low else (result.line, BOUND_LOWER)
+    on_failure(FailedWindow(depth, rank, result.score, bound, line, before.merged(spent)))
+
+
 def _search_depth(
-    root_search: RootSearch, aspiration: Aspiration, depth: int, left_out: tuple[int, ...]
+    root_search: RootSearch,
+    aspiration: Aspiration,
+    depth: int,
+    left_out: tuple[int, ...],
+    on_failure: Callable[[Window, RootResult, Statistics], None],
 ) -> tuple[RootResult, Statistics, int]:
     """Search one depth until its score lies inside the window; returns what all tries counted, and how many failed."""
     window = aspiration.begin(depth)
@@ -294,6 +357,7 @@ def _search_depth(
             aspiration.finish(result.score)
             return result, spent, researches
         researches += 1
+        on_failure(window, result, spent)
         window = aspiration.after_failure(window, result.score)
 
 
@@ -313,11 +377,11 @@ def _conclude(
 ) -> SearchResult:
     if not iterations:
         score = facts.outcome if facts.is_over else facts.evaluation
-        return SearchResult(position, (), total, time_s, False, any_move, score, (any_move,))
+        move, line = (None, ()) if facts.is_chance else (any_move, (any_move,))
+        return SearchResult(position, (), total, time_s, False, move, score, line)
     best = iterations[-1].lines[0]
-    return SearchResult(
-        position, tuple(iterations), total, time_s, best.is_solved, best.moves[0], best.score, best.moves
-    )
+    move = None if facts.is_chance else best.moves[0]
+    return SearchResult(position, tuple(iterations), total, time_s, best.is_solved, move, best.score, best.moves)
 
 
 def search(
@@ -325,7 +389,7 @@ def search(
     position: Any,
     limits: Limits,
     *,
-    flags: Flags = Flags(),
+    flags: Flags | None = None,
     table_mb: float = DEFAULT_TABLE_MB,
     contempt: int = 0,
     on_iteration: Callable[[Iteration], None] = lambda _iteration: None,
@@ -342,7 +406,7 @@ def search(
     limits
         At least one should be set: without, it searches until the position is solved.
     flags
-        The variant of the kernel.
+        The variant of the kernel; None for the best one of the algorithm that suits the game.
     table_mb
         Size of the table in MB (2^20 bytes).
     contempt
@@ -352,6 +416,7 @@ def search(
     multipv, root_moves
         As for `deepen`.
     """
+    flags = flags_for(game) if flags is None else flags
     control_words = np.zeros(CONTROL_WORDS, np.int64)
     controls = Controls(control_words.ctypes.data)
     with Segment.private(table_mb) as segment:
@@ -359,6 +424,11 @@ def search(
         position = searcher.game.root_position(position)
         root_search = OneCore(searcher, Job(position, depth=1, contempt=contempt), limits)
         with stopped_after(limits.time_s, lambda: controls.stop(Job(None, 0).epoch)):
+            if flags.algorithm == Algorithm.MCTS:
+                from search import mcts_driver  # It is built on this module's records.
+
+                growth = mcts_driver.Growth(searcher.referee, position, root_moves, multipv, on_iteration)
+                return mcts_driver.grow(searcher, Job(position, depth=1), limits, growth)
             is_selective = game.is_selective and flags.is_selective
             return deepen(
                 root_search, searcher.referee, position, limits, on_iteration,

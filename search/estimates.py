@@ -21,9 +21,11 @@ from tt_store.native import as_int, as_word, prefetch, read_int, write_int
 
 _game, _flags = jit.binding(__name__)
 
-evaluate, key_of, clock = _game.evaluate, _game.key, _game.clock
+evaluate, evaluate_with, key_of, clock = _game.evaluate, _game.evaluate_with, _game.key, _game.clock
 HAS_CLOCK = _game.has("clock")
 CACHES = _game.has("captures")
+REMEMBERS = _game.has("evaluate_with")
+MEMORY = at.memory_offset(_game.max_moves)
 
 _ESTIMATE_BITS = 16
 _SIGN = 1 << (_ESTIMATE_BITS - 1)
@@ -51,15 +53,21 @@ def ask_estimate(position: Any, memory: int) -> int:
 
 
 @jit.helper
+def fresh_estimate(position: Any, memory: int) -> int:
+    """Return what the game says of a position, with its own memory if it has one."""
+    return evaluate_with(position, memory + MEMORY) if REMEMBERS else evaluate(position)
+
+
+@jit.helper
 def estimate_of(position: Any, memory: int) -> int:
     """Return the game's static estimate of a position."""
     if not CACHES:
-        return evaluate(position)
+        return fresh_estimate(position, memory)
     key = _hash_of(position)
     cell = _cell(key, memory)
     known = read_int(cell)
     if (known ^ key) >> _ESTIMATE_BITS == 0:
         return ((known & _ESTIMATE_MASK) ^ _SIGN) - _SIGN
-    estimate = evaluate(position)
+    estimate = fresh_estimate(position, memory)
     write_int(cell, key & ~_ESTIMATE_MASK | estimate & _ESTIMATE_MASK)
     return estimate

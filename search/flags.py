@@ -98,6 +98,11 @@ class Flags(NamedTuple):
         return cls._make(typed)
 
     @property
+    def keeps_entries(self) -> bool:
+        """Whether the table's memory holds entries: those of a machine are of use to the others."""
+        return self.table and self.algorithm != Algorithm.MCTS
+
+    @property
     def has_windows(self) -> bool:
         """Whether a search is quicker where its value is known to lie between two bounds."""
         return self.algorithm != Algorithm.MAX_N

@@ -6,6 +6,7 @@ only where the reply that wins lies within the horizon.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from search import jit
@@ -17,6 +18,7 @@ from tt_store.native import read_int, write_int
 
 _game, _flags = jit.binding(__name__)
 
+extreme_score: Callable[..., int] = jit.specialise("search.bookkeeping", _game, _flags).extreme_score
 moves, play, outcome, sound_moves = _game.moves, _game.play, _game.outcome, _game.sound_moves
 SOUND = (
     _flags.sound_moves
@@ -68,3 +70,22 @@ def note_loss(position: Any, ply: int, memory: int) -> int:
     write_int(row + WORD_BYTES, winning_move(play(position, move), ply + 1, memory))
     write_int(memory + at.LENGTHS + ply * WORD_BYTES, 2)
     return 0
+
+
+@jit.helper
+def score_of_two_plies(position: Any, alpha: int, beta: int, ply: int, memory: int, begin: int, last: int) -> int:
+    """Return a score that decides the window because of what two plies bring, else `UNKNOWN`.
+
+    Parameters
+    ----------
+    position, alpha, beta, ply, memory
+        As in the kernel.
+    begin, last
+        Between these addresses lie the sound moves. Without one the opponent wins next, whatever is played; otherwise
+        nobody wins with the next move.
+    """
+    if last == begin:
+        if beta - alpha > 1:
+            note_loss(position, ply, memory)
+        return ply + 2 - MATE
+    return extreme_score(alpha, beta, MATE - ply - SOONEST_WIN, ply + SOONEST_LOSS - MATE)

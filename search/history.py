@@ -22,7 +22,7 @@ move_slot, is_quiet = _game.move_slot, _game.is_quiet
 SLOTS = _game.history_size
 
 LIMIT_BITS = 14
-COUNTERS = at.history_offset(_game.max_moves)
+COUNTERS = at.history_offset(_game.max_moves, _game.memory_words)
 HISTORY = COUNTERS + SLOTS * WORD_BYTES
 ANSWERS = HISTORY + SLOTS * SHORT_BYTES
 """A row for each slot of the move before."""

@@ -27,14 +27,15 @@ import numba
 from numba import njit
 
 from tt_store.errors import RunFailedError
-from tt_store.native import JIT_DISABLED, helper, inlined
+from tt_store.native import JIT_DISABLED, helper, inlined, spliced
 
 if TYPE_CHECKING:
     from search.flags import Flags
     from search.rules import Game
 
 __all__ = [
-    "JIT_DISABLED", "Binding", "binding", "cached", "helper", "inlined", "reachable_sources", "specialise", "warm_up",
+    "JIT_DISABLED", "Binding", "binding", "cached", "helper", "inlined", "reachable_sources", "specialise", "spliced",
+    "warm_up",
 ]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -201,7 +202,9 @@ def _digest(game: Game, flags: Flags) -> str:
     versions = (numba.__version__, llvmlite.binding.llvm_version_info, sys.version_info[:3])
     processor = (llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten())
     settings = sorted((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
-    digest.update(repr((versions, processor, settings, tuple(flags), game.parameters)).encode())
+    # A view of a game has the game's label, and without the JIT its sources too: its module's name tells it apart.
+    which = (tuple(flags), game.parameters, game.module.__name__)
+    digest.update(repr((versions, processor, settings, *which)).encode())
     for path in sorted(_package_sources() | reachable_sources(game.module)):
         digest.update(path.name.encode() + b"\0" + hashlib.blake2b(path.read_bytes()).digest())
     return digest.hexdigest()

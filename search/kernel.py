@@ -38,6 +38,7 @@ enter_node = _notes.enter_node
 leaf_score: Callable[..., int] = _notes.leaf_score
 final_score: Callable[..., int] = _notes.final_score
 extend_line, count = _notes.extend_line, _notes.count
+extreme_score: Callable[..., int] = _notes.extreme_score
 look_up, is_decided, remember = _notes.look_up, _notes.is_decided, _notes.remember
 arrange_moves, bring_move = _ordering.arrange_moves, _ordering.bring_move
 credit_fail_high = _ordering.credit_fail_high
@@ -45,16 +46,16 @@ note_move = _history.note_move
 repeats, REPEATS = _repetition.repeats, _repetition.REPEATS
 table_key = _repetition.table_key
 quiescence: Callable[..., int] = _quiescence.quiescence
-sound_moves, note_loss = _foresight.sound_moves, _foresight.note_loss
+sound_moves = _foresight.sound_moves
+score_of_two_plies: Callable[..., int] = _foresight.score_of_two_plies
 win_at_once: Callable[..., int] = _foresight.win_at_once
 SOUND = _foresight.SOUND
-SOONEST_WIN: int = _foresight.SOONEST_WIN
-SOONEST_LOSS: int = _foresight.SOONEST_LOSS
 note_estimate, is_improving = _rules.note_estimate, _rules.is_improving
 note_check: Callable[..., int] = _rules.note_check
 is_far_above, is_far_below = _rules.is_far_above, _rules.is_far_below
 may_pass, pass_reduction = _rules.may_pass, _rules.pass_reduction
 is_skipped, late_reduction = _rules.is_skipped, _rules.late_reduction
+is_hopeless, drop_hopeless = _rules.is_hopeless, _rules.drop_hopeless
 is_plain_move = _rules.is_plain_move
 is_whole, asks_for_mate = _rules.is_whole, _rules.asks_for_mate
 may_cut_by_estimate, correct_estimate = _rules.may_cut_by_estimate, _rules.correct_estimate
@@ -88,6 +89,7 @@ RANK_SHIFT = _ordering.RANK_SHIFT
 ASKS_EARLY = TABLE and QUIESCES
 """Whether each child asks the table: with a quiescence search there is nothing else at the horizon."""
 VERIFIED_DEPTH, LEAST_INTERNAL_DEPTH = _rules.VERIFIED_DEPTH, _rules.LEAST_INTERNAL_DEPTH
+SHALLOW_DEPTH = _rules.SHALLOW_DEPTH
 
 MOVE_ROW_BYTES = _notes.MOVE_ROW_BYTES
 
@@ -116,9 +118,11 @@ def salted_key(position: Any, key: Word, memory: int) -> Word:
 def begin_pass(position: Any, ply: int, memory: int) -> tuple[Any, Word]:
     """Pass the turn, note it on the path, and return the position and its key for the table."""
     passed = pass_turn(position)
+    key = salted_key(passed, key_of(passed), memory)
+    prefetch_bucket(read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS), key)
     write_int(memory + at.PLAYED + ply * WORD_BYTES, 0)
     enter_path(passed, key_of(passed), ply + 1, memory)
-    return passed, salted_key(passed, key_of(passed), memory)
+    return passed, key
 
 
 @jit.helper
@@ -165,6 +169,65 @@ def refuted_by_table(
 
 
 @jit.helper
+def score_at_sight(position: Any, depth: int, alpha: int, beta: int, ply: int, memory: int) -> int:
+    """Return a score that decides the window before anything is searched, else `UNKNOWN`."""
+    if BOUNDS_MATES:
+        # No mate below can be nearer to the root than the node itself.
+        score = extreme_score(alpha, beta, MATE - ply - 1, ply - MATE)
+        if score != at.UNKNOWN:
+            return score
+    if BOUNDED:
+        ceiling = upper_bound(position, depth, alpha)
+        if ceiling <= alpha and read_int(memory + at.CONTEMPT) == 0:
+            return alpha if FAIL_HARD else ceiling
+    return at.UNKNOWN
+
+
+@jit.helper
+def outcome_on_path(child: Any, ply: int, memory: int) -> int:
+    """Return the outcome of a position at a ply, a repetition being a draw."""
+    result = outcome(child)
+    if REPEATS and result == ONGOING and repeats(child, key_of(child), ply, memory) == 1:
+        return DRAW
+    return result
+
+
+@jit.helper
+def is_same_side(position: Any, child: Any) -> bool:
+    """Tell whether a move leaves the same side to move."""
+    return EXTRA_TURNS and side_to_move(child) == side_to_move(position)
+
+
+@jit.helper
+def score_on_the_spot(
+    position: Any, child: Any, result: int, child_depth: int, is_unsound: bool, ply: int, memory: int
+) -> int:
+    """Return the score of a move below which nothing is searched, seen from its node, else `UNKNOWN`.
+
+    Parameters
+    ----------
+    position, child
+        Before the move and after it.
+    result
+        The outcome of the child.
+    child_depth
+        Plies that are left to the horizon.
+    is_unsound
+        Whether the moves were not told by `sound_moves`, so that a reply may win at once.
+    ply, memory
+        Of the node.
+    """
+    if SOUND and is_unsound and result == ONGOING:
+        reply_wins = win_at_once(child, ply + 1, memory)
+        if reply_wins != 0:
+            return -reply_wins
+    if result == ONGOING and (QUIESCES or child_depth > 0) and ply < MAX_PLY - 2:
+        return at.UNKNOWN
+    score = leaf_score(child, result, ply + 1, memory)
+    return score if is_same_side(position, child) else -score
+
+
+@jit.helper
 def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply: int, memory: int) -> int:
     """Search one node and all below it.
 
@@ -190,82 +253,54 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         otherwise ``r == v``. Fail-hard results are clamped to the window. Worthless once `STATUS` is not `RUNNING`.
         Selective rules make ``v`` another value than that of a search of fixed depth.
     """
-    # Step 1. Count the node. No mate below can be nearer to the root than this node itself.
+    # Step 1. Count the node. What is on the board may decide the window, or two plies where the game knows them.
     if QUIESCES and depth <= 0:
         return quiescence(position, key, alpha, beta, ply, AT_HORIZON, memory)
     if enter_node(ply, memory) != at.RUNNING:
         return 0
-    if BOUNDS_MATES and (alpha >= MATE - ply - 1 or beta <= ply - MATE):
-        return MATE - ply - 1 if alpha >= MATE - ply - 1 else ply - MATE
-    if BOUNDED:
-        ceiling = upper_bound(position, depth, alpha)
-        if ceiling <= alpha and read_int(memory + at.CONTEMPT) == 0:
-            return alpha if FAIL_HARD else ceiling
+    known: int = score_at_sight(position, depth, alpha, beta, ply, memory)
+    if known != at.UNKNOWN:
+        return known
     is_pv = beta - alpha > 1
     end = memory + at.MOVES + ply * MOVE_ROW_BYTES
     last = end
     is_sound = SOUND and depth > 1 and (ply > 0 or has_all_moves(memory) == 1)
     if is_sound:
-        # The opponent may win next whatever is played; otherwise nobody wins with the next move.
         last = sound_moves(position, end)
-        if last == end:
-            if is_pv:
-                note_loss(position, ply, memory)
-            return ply + 2 - MATE
-        if alpha >= MATE - ply - SOONEST_WIN or beta <= ply + SOONEST_LOSS - MATE:
-            return MATE - ply - SOONEST_WIN if alpha >= MATE - ply - SOONEST_WIN else ply + SOONEST_LOSS - MATE
+        known = score_of_two_plies(position, alpha, beta, ply, memory, end, last)
+        if known != at.UNKNOWN:
+            return known
 
-    # Step 2. What the table knows: a score that decides this window, or at least the move to try first. Where a path
-    # may end in a draw that the table does not see, the principal variation is searched all the same.
-    table_move = NO_MOVE
+    # Step 2. What the table knows: a score that decides this window, or at least the move to try first. Its bucket is
+    # on its way: to make the estimate meanwhile costs less than to wait. Where a path may end in a draw that the table
+    # does not see, the principal variation is searched all the same.
+    estimate = note_estimate(position, ply, memory) if ESTIMATES else 0
     entry = look_up(key, memory) if depth >= TABLE_DEPTH else MISS
-    if entry != MISS:
-        table_move = entry_move(entry)
-        if not (REPEATS and is_pv) and is_decided(entry, depth, alpha, beta, ply) == 1:
-            count(memory, at.CUTOFFS)
-            known: int = from_table(entry_score(entry), ply)
-            return max(alpha, min(known, beta)) if FAIL_HARD else known
+    table_move = entry_move(entry) if entry != MISS else NO_MOVE
+    if entry != MISS and not (REPEATS and is_pv) and is_decided(entry, depth, alpha, beta, ply) == 1:
+        count(memory, at.CUTOFFS)
+        known = from_table(entry_score(entry), ply)
+        return max(alpha, min(known, beta)) if FAIL_HARD else known
 
     # Step 3. Cut by the estimate: far above the window or far below, or so good that even a null move stays above.
-    estimate = note_estimate(position, ply, memory) if ESTIMATES else 0
     improving = is_improving(estimate, ply, memory) if ESTIMATES else 0
     estimate = correct_estimate(estimate, entry, ply) if ESTIMATES else 0
     excluded = left_out(ply, memory) if SINGULAR else NO_MOVE
     may_cut = ESTIMATES and excluded == NO_MOVE and may_cut_by_estimate(alpha, beta, ply, memory) == 1
     if may_cut and estimate != at.UNKNOWN:
-        if SKIPS and is_far_above(estimate, depth, beta, improving) == 1:
-            return estimate
-        if SKIPS and QUIESCES and is_far_below(estimate, depth, alpha) == 1:
-            score = quiescence(position, key, alpha, beta, ply, AT_HORIZON, memory)
-            if score <= alpha or read_int(memory + at.STATUS) != at.RUNNING:
-                return score
-        if PASSES and may_pass(position, estimate, depth, beta, ply, memory) == 1:
-            shallow = depth - pass_reduction(estimate, depth, beta)
-            passed, passed_key = begin_pass(position, ply, memory)
-            score = -search_node(passed, passed_key, shallow, -beta, -alpha, ply + 1, memory)
-            if score >= beta and depth >= VERIFIED_DEPTH:
-                before = begin_verification(ply + max(shallow, 1), memory)
-                score = search_node(position, key, shallow, alpha, beta, ply, memory)
-                write_int(memory + at.NULL_PLY, before)
-            if read_int(memory + at.STATUS) != at.RUNNING:
-                return 0
-            if score >= beta:
-                # A mate after a null move is no mate.
-                return score if score < MATE_BOUND else beta
+        known = cut_by_estimate(position, key, estimate, improving, depth, alpha, beta, ply, memory)
+        if known != at.UNKNOWN:
+            return known
 
-    # Step 4. Is the table's move the only good one? Search the others with a window a little below its score.
+    # Step 4. Is the table's move the only good one? If another one refutes the node too, that is enough.
     is_singular = 0
     if SINGULAR and excluded == NO_MOVE and may_be_singular(entry, depth, ply, memory) == 1:
         bar: int = from_table(entry_score(entry), ply) - 2 * depth
-        outer_ply, outer_move = read_int(memory + at.EXCLUDED_PLY), read_int(memory + at.EXCLUDED_MOVE)
-        leave_out(ply, table_move, memory)
-        score = search_node(position, key_without(key, table_move), (depth - 1) // 2, bar - 1, bar, ply, memory)
-        leave_out(outer_ply, outer_move, memory)
+        others = search_others(position, key, table_move, bar, depth, ply, memory)
         if read_int(memory + at.STATUS) != at.RUNNING:
             return 0
-        is_singular = 1 if score < bar else 0
+        is_singular = 1 if others < bar else 0
         if is_singular == 0 and bar >= beta and not is_pv:
-            # Even without it another one refutes the node.
             return bar
     if REDUCES and table_move == NO_MOVE and depth >= LEAST_INTERNAL_DEPTH and ply > 0:
         depth -= 1
@@ -285,26 +320,31 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         if refutation >= beta:
             count(memory, at.CUTOFFS)
             return refutation
-    best = -INFINITY
-    best_move = NO_MOVE
-    low = alpha
-    for cursor in range(end, last, WORD_BYTES):
+
+    best, best_move, low = -INFINITY, NO_MOVE, alpha
+    has_hopeless = SKIPS and may_cut
+    cursor = end - WORD_BYTES
+    while cursor + WORD_BYTES < last:
+        cursor += WORD_BYTES
         move = bring_move(cursor, end, last)
         if SINGULAR and move == excluded:
             continue
 
-        # Step 6. Leave the move out, if that can be told without playing it; else play it, leave it out then, or decide
-        # how deeply it is searched.
+        # Step 6. Leave the move out, if that can be told without playing it, and all hopeless ones at once; else play
+        # it, leave it out then, or decide how deeply it is searched.
         number, rank = (cursor - end) // WORD_BYTES, read_int(cursor) >> RANK_SHIFT
-        may_skip = SKIPS and may_cut and best > -MATE_BOUND
+        may_skip = SKIPS and may_cut and depth <= SHALLOW_DEPTH and best > -MATE_BOUND
+        if may_skip and has_hopeless and is_hopeless(rank, number, depth, estimate, improving, low) == 1:
+            has_hopeless = False
+            last = drop_hopeless(position, cursor, last, low, memory)
+            cursor -= WORD_BYTES
+            continue
         is_plain = may_skip and is_plain_move(position, move, rank, low, memory) == 1
         if is_plain and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
             continue
         child = play(position, move)
         child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory) if ASKS_EARLY else key
-        result = outcome(child)
-        if REPEATS and result == ONGOING and repeats(child, key_of(child), ply + 1, memory) == 1:
-            result = DRAW
+        result = outcome_on_path(child, ply + 1, memory)
         gives_check = enter_path(child, key_of(child), ply + 1, memory) if KEEPS_PATH else 0
         may_skip = may_skip and not is_plain and gives_check == 0 and result == ONGOING
         if may_skip and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
@@ -313,54 +353,26 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         reduction = 0
         if REDUCES and is_whole(memory) == 0 and asks_for_mate(low, beta, ply) == 0:
             reduction = late_reduction(rank, number, depth, is_pv, improving, gives_check)
-
         is_solved_here = SOLVES_LEAVES and is_late(child) == 1 and read_int(memory + at.CONTEMPT) == 0
         if is_solved_here:
             # Its value is the exact one in every window and at every depth.
             child_depth = max(child_depth, LATE_PLIES)
 
-        # Step 7. A finished game and the horizon are scored on the spot: half of all nodes.
-        is_same_side = EXTRA_TURNS and side_to_move(child) == side_to_move(position)
-        reply_wins = 0
-        if SOUND and not is_sound and depth > 1 and result == ONGOING:
-            # Some first moves are left out: the others may be no sound ones.
-            reply_wins = win_at_once(child, ply + 1, memory)
-        if reply_wins != 0:
-            score = -reply_wins
-        elif result != ONGOING or (not QUIESCES and child_depth <= 0) or ply >= MAX_PLY - 2:
-            score = leaf_score(child, result, ply + 1, memory)
-            score = score if is_same_side else -score
-        else:
-            # Step 8. The first move gets the full window, the others a null window, late ones a shallower search too;
-            # if they beat it, the whole depth, and the rest of the window.
-            if TABLE and not ASKS_EARLY and child_depth >= TABLE_DEPTH and not (is_solved_here and beta - alpha == 1):
+        # Step 7. A finished game and the horizon are scored on the spot: half of all nodes. Others are searched.
+        score = score_on_the_spot(position, child, result, child_depth, not is_sound and depth > 1, ply, memory)
+        if score == at.UNKNOWN:
+            if TABLE and not ASKS_EARLY and child_depth >= TABLE_DEPTH and not (is_solved_here and not is_pv):
                 child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory)
             if KEEPS_PATH:
                 note_move(position, move, ply, memory)
-            lower = low if PRUNES else OPEN_LOW
-            upper = low + 1 if PVS and cursor > end else beta if PRUNES else OPEN_HIGH
-            while True:
-                if is_solved_here and upper - lower == 1:
-                    room = memory + at.MOVES + (ply + 1) * MOVE_ROW_BYTES
-                    score = -solve_leaf(child, -upper, memory + at.NODES, room)
-                elif is_same_side:
-                    score = search_node(child, child_key, child_depth - reduction, lower, upper, ply + 1, memory)
-                else:
-                    score = -search_node(child, child_key, child_depth - reduction, -upper, -lower, ply + 1, memory)
-                if REDUCES and reduction > 0 and score > low:
-                    reduction = 0
-                    continue
-                if not PVS or upper >= beta or score <= low or score >= beta:
-                    break
-                count(memory, at.RESEARCHES)
-                # One below the score, not at it: a score that stays is then exact, and its line whole. Selective
-                # searches of two windows may disagree: what the first one said is then forgotten.
-                lower = low if SELECTIVE else score - 1
-                upper = beta
+            is_late_move = PVS and cursor > end
+            score = search_child(
+                position, child, child_key, child_depth, reduction, low, beta, is_late_move, is_solved_here, ply, memory
+            )
         if read_int(memory + at.STATUS) != at.RUNNING:
             return 0
 
-        # Step 9. Keep the best; a move that reaches beta refutes the node.
+        # Step 8. Keep the best; a move that reaches beta refutes the node.
         if score > best:
             best = score
             best_move = move
@@ -372,7 +384,7 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
                     credit_fail_high(position, move, depth, ply, memory, end, cursor)
                     break
 
-    # Step 10. Store the result; its bound is judged by the original alpha.
+    # Step 9. Store the result; its bound is judged by the original alpha.
     if SINGULAR and best == -INFINITY:
         # The move that is left out is the only one.
         return alpha
@@ -381,6 +393,108 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
     if depth >= TABLE_DEPTH:
         remember(key, best, best_move, depth, alpha if PRUNES else OPEN_LOW, beta if PRUNES else OPEN_HIGH, ply, memory)
     return best
+
+
+@jit.spliced
+def cut_by_estimate(
+    position: Any, key: int, estimate: int, improving: int, depth: int, alpha: int, beta: int, ply: int, memory: int
+) -> int:
+    """Return a score that decides a null window because the estimate lies far beside it, else `UNKNOWN`.
+
+    Parameters
+    ----------
+    position, key, depth, alpha, beta, ply, memory
+        As in `search_node`.
+    estimate, improving
+        The node's, known.
+    """
+    if SKIPS and is_far_above(estimate, depth, beta, improving) == 1:
+        return estimate
+    if SKIPS and QUIESCES and is_far_below(estimate, depth, alpha) == 1:
+        score = quiescence(position, key, alpha, beta, ply, AT_HORIZON, memory)
+        if score <= alpha or read_int(memory + at.STATUS) != at.RUNNING:
+            return score
+    if not PASSES or may_pass(position, estimate, depth, beta, ply, memory) == 0:
+        return at.UNKNOWN
+    shallow = depth - pass_reduction(estimate, depth, beta)
+    passed, passed_key = begin_pass(position, ply, memory)
+    score = -search_node(passed, passed_key, shallow, -beta, -alpha, ply + 1, memory)
+    if score >= beta and depth >= VERIFIED_DEPTH:
+        before = begin_verification(ply + max(shallow, 1), memory)
+        score = search_node(position, key, shallow, alpha, beta, ply, memory)
+        write_int(memory + at.NULL_PLY, before)
+    if read_int(memory + at.STATUS) != at.RUNNING:
+        return 0
+    if score < beta:
+        return at.UNKNOWN
+    # A mate after a null move is no mate.
+    return score if score < MATE_BOUND else beta
+
+
+@jit.spliced
+def search_others(position: Any, key: Word, move: int, bar: int, depth: int, ply: int, memory: int) -> int:
+    """Search all moves of a node but one, half as deeply, with a null window below a score; returns theirs."""
+    outer_ply, outer_move = read_int(memory + at.EXCLUDED_PLY), read_int(memory + at.EXCLUDED_MOVE)
+    leave_out(ply, move, memory)
+    score = search_node(position, key_without(key, move), (depth - 1) // 2, bar - 1, bar, ply, memory)
+    leave_out(outer_ply, outer_move, memory)
+    return score
+
+
+@jit.spliced
+def search_child(
+    position: Any,
+    child: Any,
+    child_key: int,
+    depth: int,
+    reduction: int,
+    low: int,
+    beta: int,
+    is_late_move: bool,
+    is_solved_here: bool,
+    ply: int,
+    memory: int,
+) -> int:
+    """Search below a move by PVS, and return its score as its node sees it.
+
+    The first move gets the full window, the others a null window, late ones a shallower search too; if they beat it,
+    the whole depth, and the rest of the window.
+
+    Parameters
+    ----------
+    position, child, child_key
+        Before the move and after it, with its key for the table.
+    depth, reduction
+        Plies below the move to the horizon, and how many less at first.
+    low, beta
+        The rest of the node's window.
+    is_late_move
+        Whether a null window comes first.
+    is_solved_here
+        Whether the game itself solves the child, if asked by a null window.
+    ply, memory
+        Of the node.
+    """
+    lower = low if PRUNES else OPEN_LOW
+    upper = low + 1 if is_late_move else beta if PRUNES else OPEN_HIGH
+    while True:
+        if is_solved_here and upper - lower == 1:
+            room = memory + at.MOVES + (ply + 1) * MOVE_ROW_BYTES
+            score = -solve_leaf(child, -upper, memory + at.NODES, room)
+        elif is_same_side(position, child):
+            score = search_node(child, child_key, depth - reduction, lower, upper, ply + 1, memory)
+        else:
+            score = -search_node(child, child_key, depth - reduction, -upper, -lower, ply + 1, memory)
+        if REDUCES and reduction > 0 and score > low:
+            reduction = 0
+            continue
+        if not PVS or upper >= beta or score <= low or score >= beta:
+            return score
+        count(memory, at.RESEARCHES)
+        # One below the score, not at it: a score that stays is then exact, and its line whole. Selective searches of
+        # two windows may disagree: what the first one said is then forgotten.
+        lower = low if SELECTIVE else score - 1
+        upper = beta
 
 
 @jit.cached

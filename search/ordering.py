@@ -28,7 +28,7 @@ order, move_slot = _game.order, _game.move_slot
 HAS_ORDER = _game.has_order
 HAS_HISTORY = _game.history_size > 0
 RANKS = _flags.ordering and (HAS_ORDER or HAS_HISTORY)
-HISTORY = at.history_offset(_game.max_moves)
+HISTORY = at.history_offset(_game.max_moves, _game.memory_words)
 LOOKS_AHEAD = not (_flags.quiescence and _game.has("captures"))
 """Whether the move after the next is known early, for its bucket of the table to be asked for."""
 LEARNS = HAS_HISTORY and _game.has("is_quiet")
@@ -65,7 +65,8 @@ def ranked(rank: int, place: int, move: int) -> int:
 
 @jit.helper
 def rank_moves(position: Any, table_move: int, ply: int, memory: int, begin: int, last: int) -> int:
-    """Put a rank above each move between two addresses of the stack; returns 0."""
+    """Put a rank above each move between two addresses of the stack, the greatest first; returns 0."""
+    greatest, first = read_int(begin), begin
     killers = killer_address(memory, ply)
     before = move_before(ply, memory) if LEARNS else 0
     counter = counter_move(before, memory) if LEARNS else 0
@@ -91,8 +92,12 @@ def rank_moves(position: Any, table_move: int, ply: int, memory: int, begin: int
                 rank = order(position, move) * ORDER_WEIGHT
             if HAS_HISTORY:
                 rank += read_int(memory + HISTORY + move_slot(position, move) * WORD_BYTES)
-        write_int(cursor, ranked(rank, (cursor - begin) // WORD_BYTES, move))
-    return 0
+        word = ranked(rank, (cursor - begin) // WORD_BYTES, move)
+        write_int(cursor, word)
+        if cursor == begin or word > greatest:
+            greatest, first = word, cursor
+    write_int(first, read_int(begin))
+    return write_int(begin, greatest)
 
 
 @jit.helper
@@ -132,8 +137,11 @@ def arrange_moves(position: Any, table_move: int, ply: int, memory: int, begin: 
 
 @jit.helper
 def bring_move(cursor: int, begin: int, last: int) -> int:
-    """Bring the next move to the cursor and return it, with `LOOKS_AHEAD` the one after it to its place too."""
-    if RANKS and (cursor == begin or not LOOKS_AHEAD):
+    """Bring the next move to the cursor and return it, with `LOOKS_AHEAD` the one after it to its place too.
+
+    The first one is there already.
+    """
+    if RANKS and cursor > begin and not LOOKS_AHEAD:
         pick_move(cursor, last)
     if RANKS and LOOKS_AHEAD and cursor + WORD_BYTES < last:
         pick_move(cursor + WORD_BYTES, last)

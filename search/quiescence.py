@@ -73,6 +73,8 @@ def quiescence(position: Any, key: int, alpha: int, beta: int, ply: int, fallen:
         return 0
     reach(ply, memory)
     table_move = NO_MOVE
+    # Before the table's bucket is read, which is on its way: see the kernel.
+    estimate = estimate_of(position, memory) if EVALUATES else 0
     table, buckets = read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS)
     if TABLE and fallen == 0:
         entry = probe(table, buckets, key)
@@ -87,7 +89,6 @@ def quiescence(position: Any, key: int, alpha: int, beta: int, ply: int, fallen:
 
     # Step 2. Stand pat, unless in check.
     checked = SEES_CHECKS and read_int(memory + at.CHECKS + ply * WORD_BYTES) == 1
-    estimate = estimate_of(position, memory) if EVALUATES else 0
     best = -INFINITY if checked else estimate
     best_move = NO_MOVE
     low = max(alpha, best)

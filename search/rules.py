@@ -21,6 +21,8 @@ Optional names::
 
     order(position, move)       @helper: a small estimate (|x| < 2^22) of a move for its mover; higher is tried first
     move_slot(position, move)   @helper, with HISTORY_SIZE: 0..HISTORY_SIZE-1; asks for killers and history
+    evaluate_with(position, memory)  @helper, with MEMORY_WORDS: `evaluate`, quicker, with so many words of memory, zero
+                                at first, where a searching core may remember what later positions have in common
     side_to_move(position)      @helper, 0 or 1: needed only if a move may leave the same side to move
     count_moves(position)       @helper: how many `moves` pushes; perft then asks for no outcome: draws by rule go on
     stuck(position)             @helper: the final score where `moves` pushes none; `outcome` need not see that then.
@@ -53,6 +55,9 @@ Optional names::
     swap_sides(position)        plain: the same board with the other side to move, for tests
     root_position(position)     plain: what a search begins with where it is asked for a position; by default the same
     PLAYERS                     how many play, where that is not two against each other: see `search.player_rules`
+    playout(position, random, room)  @helper: the result of a random game from an ongoing position for its side to move,
+                                1, 0 or -1, found quicker than move by move; `search.random_stream.draw(random, count)`
+                                gives random numbers, a row of MAX_MOVES words from `room` on is free
     SUMMARY                     one line for `rootsplit games`
     ALGORITHM                   the search that suits the game, where its kind leaves a choice: see `search.algorithms`
     is_chance(position)         @helper: makes it a game of chance, with what `search.chance_rules` asks for
@@ -144,6 +149,11 @@ def _even_exchange(_position: Any, _move: int, threshold: int) -> int:
 
 
 @helper
+def _no_estimate(_position: Any, _memory: int) -> int:
+    return 0
+
+
+@helper
 def _no_bound(_position: Any, _depth: int, _alpha: int) -> int:
     return INFINITY
 
@@ -188,6 +198,10 @@ class Game:
     outcome: PositionRule
     key: PositionRule
     evaluate: PositionRule
+    evaluate_with: MovesRule
+    """0 by default."""
+    memory_words: int
+    """Words of a workspace for `evaluate_with`, 0 where there is none."""
     order: MoveRule
     """0 by default; see `has_order`."""
     has_order: bool
@@ -409,6 +423,8 @@ def game_of(module: ModuleType, name: str, parameters: str) -> Game:
         outcome=module.outcome,
         key=module.key,
         evaluate=getattr(module, "evaluate", _no_count),
+        evaluate_with=getattr(module, "evaluate_with", _no_estimate),
+        memory_words=int(getattr(module, "MEMORY_WORDS", 0)),
         order=getattr(module, "order", _no_order),
         has_order=hasattr(module, "order"),
         move_slot=getattr(module, "move_slot", _no_order),

@@ -25,8 +25,9 @@ _KERNELS = {
     Algorithm.EXPECTIMINIMAX: "search.chance",
     Algorithm.MAX_N: "search.multiplayer",
     Algorithm.PARANOID: "search.kernel",
+    Algorithm.MCTS: "search.mcts",
 }
-"""Of each algorithm that is a search of fixed depth from a position."""
+"""Of each algorithm: what has the entry of `search.kernel`."""
 
 
 class Job(NamedTuple):
@@ -55,6 +56,8 @@ class Job(NamedTuple):
     """Hashes of the positions before this one that can come back, the latest last: `ply` of them are the search's."""
     left_out: tuple[int, ...] = ()
     """First moves that are not searched, fewer than there are; only at ply 0."""
+    settings: tuple[int, ...] = ()
+    """What else the algorithm must know: a `search.mcts_settings.Slice`; empty for the others."""
 
 
 class Outcome(NamedTuple):
@@ -125,7 +128,8 @@ class Searcher:
         self.referee = Referee(game, notice)
         self._kernel = jit.specialise(_KERNELS[flags.algorithm], game, flags)
         self.segment, self.controls = segment, controls
-        self._memory = np.zeros(at.workspace_words(game.max_moves, game.history_words), np.int64)
+        words = at.workspace_words(game.max_moves, game.memory_words, game.history_words)
+        self._memory = np.zeros(words, np.int64)
         self._address = self._memory.ctypes.data
         self._put(at.PROGRESS_ADDRESS, controls.progress_address(slot))
         self._put(at.STOP_ADDRESS, controls.stop_address)
@@ -136,7 +140,7 @@ class Searcher:
             self._put(at.RESUME_ADDRESS, turns.resume_address)
             self._put(at.STEP_NODES, NO_NODE_LIMIT)
         self._variant_salt = variant_salt(flags)
-        start = Job(game.parse(""), depth=1)
+        start = self._first_job()
         if turns is not None:
             turns.resume()
         jit.warm_up(self._kernel, lambda: self._call(start), notice)
@@ -144,6 +148,10 @@ class Searcher:
             # The first call had one turn for all of it.
             turns.await_yield()
             self._put(at.STEP_NODES, step_nodes)
+
+    def _first_job(self) -> Job:
+        """Return what loads or compiles the kernel."""
+        return Job(self.game.parse(""), depth=1)
 
     def run(self, job: Job) -> Outcome:
         """Search a job to its end, its limits, or a control word."""
@@ -161,7 +169,7 @@ class Searcher:
     def forget(self) -> None:
         """Forget killers and history, as before an unrelated search."""
         self._memory[at.KILLERS // WORD_BYTES : at.LENGTHS // WORD_BYTES] = 0
-        self._memory[at.history_offset(self.game.max_moves) // WORD_BYTES :] = 0
+        self._memory[at.history_offset(self.game.max_moves, self.game.memory_words) // WORD_BYTES :] = 0
 
     def _call(self, job: Job) -> int:
         self._memory[: at.STATISTICS_WORDS] = 0

@@ -8,6 +8,7 @@ from typing import Protocol
 from search.algorithms import check_sound, seen_by
 from search.controls import Controls
 from search.flags import Algorithm, Flags
+from search.mcts_searcher import MonteCarloSearcher
 from search.multiplayer_searcher import MultiplayerSearcher
 from search.referee import Referee, print_notice
 from search.rules import Game
@@ -36,6 +37,7 @@ class AnySearcher(Protocol):
 _KINDS: dict[Algorithm, Callable[..., AnySearcher]] = {
     Algorithm.ALPHA_BETA: Searcher,
     Algorithm.EXPECTIMINIMAX: Searcher,
+    Algorithm.MCTS: MonteCarloSearcher,
     Algorithm.MAX_N: MultiplayerSearcher,
     Algorithm.PARANOID: Searcher,
 }

@@ -16,7 +16,7 @@ from search import jit
 from search import workspace as at
 from search.flags import Pruning
 from search.scores import MATE, MATE_BOUND, from_table
-from tt_store.layout import BOUND_LOWER, BOUND_UPPER, NO_MOVE, WORD_BYTES
+from tt_store.layout import BOUND_LOWER, BOUND_UPPER, MOVE_MASK, NO_MOVE, WORD_BYTES
 from tt_store.native import Word, as_word, constant_table, read_int, write_int
 from tt_store.table import MISS, entry_bound, entry_depth, entry_move, entry_score
 
@@ -134,6 +134,33 @@ def is_plain_move(position: Any, move: int, rank: int, alpha: int, memory: int) 
 
 
 @jit.helper
+def is_hopeless(rank: int, number: int, depth: int, estimate: int, improving: int, alpha: int) -> int:
+    """Return 1 for a quiet move that is left out unless it gives check, and with it all of lower rank, else 0."""
+    if depth > SHALLOW_DEPTH or estimate == at.UNKNOWN or not -QUIET_BOUND < rank < COUNTER_RANK:
+        return 0
+    if number > (3 + depth * depth) >> (1 - improving):
+        return 1
+    if estimate + 120 + 90 * depth <= alpha:
+        return 1
+    return 1 if depth <= 3 and rank < -4000 * depth else 0
+
+
+@jit.helper
+def drop_hopeless(position: Any, begin: int, last: int, alpha: int, memory: int) -> int:
+    """Take the quiet moves out of a list that surely give no check; returns its new end."""
+    if not FORESEES_CHECKS or (alpha < abs(read_int(memory + at.CONTEMPT)) and clock(position) >= SOONEST - 1):
+        return last
+    kept = begin
+    for cursor in range(begin, last, WORD_BYTES):
+        word = read_int(cursor)
+        rank = word >> _ordering.RANK_SHIFT
+        if not -QUIET_BOUND < rank < COUNTER_RANK or may_check(position, word & MOVE_MASK) == 1:
+            write_int(kept, word)
+            kept += WORD_BYTES
+    return kept
+
+
+@jit.helper
 def is_skipped(
     position: Any, move: int, rank: int, number: int, depth: int, estimate: int, improving: int, alpha: int
 ) -> int:
@@ -154,13 +181,8 @@ def is_skipped(
     if not is_quiet:
         # A capture that gains is never left out.
         return 0 if rank > 0 or exchange_at_least(position, move, -90 * depth) == 1 else 1
-    if estimate != at.UNKNOWN and rank < COUNTER_RANK:
-        if number > (3 + depth * depth) >> (1 - improving):
-            return 1
-        if estimate + 120 + 90 * depth <= alpha:
-            return 1
-        if depth <= 3 and rank < -4000 * depth:
-            return 1
+    if is_hopeless(rank, number, depth, estimate, improving, alpha) == 1:
+        return 1
     return 0 if exchange_at_least(position, move, -50 * depth) == 1 else 1
 
 

@@ -2,9 +2,9 @@
 
 An array owned by Numba costs 10-12 ns a node in reference counts; kernels therefore get the address of this block::
 
-    +----------+---------+---------+------+--------------------+-----------+--------+-----------+----------+---------+
-    | counters | killers | lengths | path | lines (triangular) | estimates | values | move stack| left out | history |
-    +----------+---------+---------+------+--------------------+-----------+--------+-----------+----------+---------+
+    +----------+---------+---------+------+-------+-----------+--------+------------+----------+--------+---------+
+    | counters | killers | lengths | path | lines | estimates | values | move stack | left out | memory | history |
+    +----------+---------+---------+------+-------+-----------+--------+------------+----------+--------+---------+
 
 All fields are 64-bit words. One thread at a time uses a workspace. What belongs to a ply of the path is found by the
 ply; the words before the root's are those of the game before it, or say that nothing is known.
@@ -104,9 +104,9 @@ UNKNOWN = -INFINITY
 """An estimate that nobody made."""
 
 
-def workspace_words(max_moves: int, history_words: int) -> int:
-    """Return the size of a workspace in words, for a game's branching and what it learns about moves."""
-    return history_offset(max_moves) // WORD_BYTES + history_words
+def workspace_words(max_moves: int, memory_words: int, history_words: int) -> int:
+    """Return the size of a workspace in words, for a game's branching, estimates, and what it learns about moves."""
+    return history_offset(max_moves, memory_words) // WORD_BYTES + history_words
 
 
 def left_out_offset(max_moves: int) -> int:
@@ -114,6 +114,11 @@ def left_out_offset(max_moves: int) -> int:
     return MOVES + MAX_PLY * max_moves * WORD_BYTES
 
 
-def history_offset(max_moves: int) -> int:
-    """Return the byte offset of the history table, behind the moves that are left out."""
+def memory_offset(max_moves: int) -> int:
+    """Return the byte offset of the memory of a game's estimates, behind the moves that are left out."""
     return left_out_offset(max_moves) + max_moves * WORD_BYTES
+
+
+def history_offset(max_moves: int, memory_words: int) -> int:
+    """Return the byte offset of the history table, behind the memory of a game's estimates."""
+    return memory_offset(max_moves) + memory_words * WORD_BYTES

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from benchmarks.bench_chess_suites import best_moves, mates, speeds
 from benchmarks.bench_cluster import Domain, simulate
+from benchmarks.bench_mcts import PlainBoard, PlainSearch, wilson
 from benchmarks.bench_splitter import measure as measure_splitter
 from benchmarks.bench_table import measure as measure_table
 from benchmarks.bench_yardstick import perft_speed, search_speed
@@ -11,6 +13,8 @@ from benchmarks.compare import Pair, report
 
 from cluster.simulated_executor import ClusterModel
 from search.limits import Limits
+from search.referee import Referee
+from search.rules import load_game
 
 
 def test_the_splitter_takes_results_in() -> None:
@@ -56,3 +60,15 @@ def test_suites_are_solved() -> None:
     assert (tally.solved, tally.failed) == (1, ["free queen"])
     assert mates(["6k1/5ppp/8/8/8/8/8/R5K1 w - - bm #1;"], 3).solved == 2
     assert all("depth" in line for line in speeds(0.05))
+
+
+def test_the_plain_tree_search_finds_the_winning_cell() -> None:
+    """The yardstick of playouts is a search too; and an interval is Wilson's."""
+    game = load_game("hex:3")
+    plain = PlainSearch(Referee(game), 1)
+    for _ in range(3_000):
+        plain.play_out(PlainBoard(game.module, (0, 0), 0))
+    assert plain.root.visits == 3_000
+    assert max(plain.root.children, key=lambda child: child.visits).move == 5
+    assert wilson(50, 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
+    assert wilson(100, 100) == pytest.approx((0.9630, 1.0), abs=1e-4)

@@ -245,17 +245,22 @@ def estimate_of(position: Any, memory: int) -> int:
 
 
 def test_a_remembered_estimate_is_the_estimate() -> None:
-    """Also of positions that differ in their clocks alone, and where another one has taken the cell."""
-    memory = np.zeros(at.MOVES // WORD_BYTES, np.int64)
+    """Also of positions that differ in their clocks alone, where another one has taken the cell, and by the pawns."""
+    game = referee().game
+    memory = np.zeros(at.workspace_words(game.max_moves, game.memory_words, game.history_words), np.int64)
     positions = [*random_positions(5, 300)]
     positions += [parse(f"6k1/5ppp/8/8/8/8/4RPPP/6K1 w - - {clock} 80") for clock in range(0, 100, 7)]
     for position in positions * 2:
-        assert estimate_of(referee().game.position(position), memory.ctypes.data) == value(position)
-    cells = memory[at.KNOWN_ESTIMATES // WORD_BYTES :]
+        assert estimate_of(game.position(position), memory.ctypes.data) == value(position)
+    cells = memory[at.KNOWN_ESTIMATES // WORD_BYTES : at.MOVES // WORD_BYTES]
     assert 200 < np.count_nonzero(cells) <= 315
+    begin = at.memory_offset(game.max_moves) // WORD_BYTES
+    pawns = memory[begin : begin + game.memory_words]
+    assert 200 < np.count_nonzero(pawns) <= 3 * 315
+    assert not memory[begin + game.memory_words :].any()
     cells[:] ^= 1 << 16
     for position in positions:
-        assert estimate_of(referee().game.position(position), memory.ctypes.data) == value(position)
+        assert estimate_of(game.position(position), memory.ctypes.data) == value(position)
 
 
 def test_the_same_estimates_without_the_compiler() -> None:

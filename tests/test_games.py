@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from numba import njit
 
 from cluster.shared_perft import divide
+from search.algorithms import flags_to_depth
+from search.chance_rules import chance_rules_of
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags, Pruning
 from search.games.chess.board import BLACK_TO_MOVE
@@ -24,7 +26,8 @@ from search.perft import LeafCounter
 from search.referee import Referee
 from search.rules import MAX_MOVE, Game, RulesError, check_evaluation, game_names, load_game
 from search.scores import DRAW, MATE, MATE_BOUND, MAX_PLY, ONGOING
-from search.searcher import Job, Searcher
+from search.searcher import Job
+from search.searchers import AnySearcher, open_searcher
 from tt_store.segment import Segment
 
 GAME_FILES = sorted((Path(__file__).parent / "games").glob("*.py"))
@@ -57,8 +60,9 @@ def leaf_counter_of(name: str) -> LeafCounter:
 
 
 @cache
-def searcher_of(name: str, flags: Flags) -> Searcher:
-    return Searcher(load_game(name), _SEGMENT, Controls(_CONTROL_WORDS.ctypes.data), flags=flags)
+def searcher_of(name: str, flags: Flags) -> AnySearcher:
+    game = load_game(name)
+    return open_searcher(game, _SEGMENT, Controls(_CONTROL_WORDS.ctypes.data), flags=flags_to_depth(game, flags))
 
 
 def value_of(name: str, position: Any, depth: int) -> int:
@@ -74,6 +78,7 @@ class Step(NamedTuple):
     position: Any
     moves: list[int]
     plies_to_go: int
+    """Plies of players: chance has none."""
 
 
 def random_game(referee: Referee, rng: random.Random, start: Any) -> list[Step]:
@@ -88,7 +93,11 @@ def random_game(referee: Referee, rng: random.Random, start: Any) -> list[Step]:
         following = referee.play(position, rng.choice(moves))
         visited.append((following, moves_of(following)))
         assert len(visited) < LONGEST_GAME
-    return [Step(position, moves, len(visited) - 1 - ply) for ply, (position, moves) in enumerate(visited)]
+    to_go, steps = 0, []
+    for position, moves in reversed(visited):
+        to_go += bool(moves) and not referee.facts(position).is_chance
+        steps.append(Step(position, moves, to_go))
+    return steps[::-1]
 
 
 def random_steps(name: str, games: int, seed: int) -> Iterator[Step]:
@@ -131,7 +140,7 @@ def test_texts_lead_back_to_what_they_name(name: str) -> None:
 def test_keys_differ_exactly_where_positions_do(name: str) -> None:
     referee = referee_of(name)
     keys: dict[Any, int] = {}
-    for step in random_steps(name, games=20 if name == "chess" else 150, seed=3):
+    for step in random_steps(name, games={"chess": 20, "hex": 4}.get(name, 150), seed=3):
         for move in step.moves:
             position = referee.play(step.position, move)
             key = referee.facts(position).key
@@ -152,17 +161,42 @@ def test_transpositions_have_one_key() -> None:
         assert len({referee.facts(position).key for position in positions}) == 1
 
 
+@pytest.mark.parametrize("name", games_with("is_chance"), ids=lambda name: Path(name).stem)
+def test_chance_keeps_its_contract(name: str) -> None:
+    referee = referee_of(name)
+    rules = chance_rules_of(referee.game)
+    weight = rules.weight
+
+    @njit
+    def weight_of(position: Any, move: int) -> int:
+        return weight(position, move)
+
+    rolls = 0
+    for step in random_steps(name, games=30, seed=8):
+        facts = referee.facts(step.position)
+        assert abs(facts.evaluation) < rules.value_bound, "only a won game is worth the bound"
+        assert not facts.is_over or abs(facts.outcome) <= rules.value_bound
+        if step.moves and facts.is_chance:
+            weights = [weight_of(step.position, move) for move in step.moves]
+            assert min(weights) >= 1
+            assert sum(weights) == rules.weight_sum
+            assert weights[0] == max(weights)
+            rolls += 1
+    assert rolls > 10
+
+
 @pytest.mark.parametrize("name", games_with("mirror"))
 def test_symmetric_positions_are_worth_the_same(name: str) -> None:
     referee = referee_of(name)
     mirror = referee.game.module.mirror
-    for step in random_steps(name, games=2 if name in ("chess", "othello") else 6, seed=4):
+    depth = 2 if name == "hex" else 4
+    for step in random_steps(name, games={"chess": 2, "othello": 2, "hex": 1}.get(name, 6), seed=4):
         twin = mirror(step.position)
         assert [type(field) for field in twin] == [type(field) for field in step.position]
         facts, twin_facts = referee.facts(step.position), referee.facts(twin)
         assert (facts.outcome, facts.evaluation) == (twin_facts.outcome, twin_facts.evaluation)
-        assert value_of(name, step.position, 4) == value_of(name, twin, 4)
-        assert leaf_counter_of(name).count(step.position, 3) == leaf_counter_of(name).count(twin, 3)
+        assert value_of(name, step.position, depth) == value_of(name, twin, depth)
+        assert leaf_counter_of(name).count(step.position, depth - 1) == leaf_counter_of(name).count(twin, depth - 1)
 
 
 @pytest.mark.parametrize("name", games_with("swap_sides"))

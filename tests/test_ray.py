@@ -35,6 +35,7 @@ from cluster.ray_machines import Machine
 from cluster.records import Task, TaskResult, WorkerInfo
 from cluster.session import SearchRequest, Session, open_session
 from search import workspace as at
+from search.algorithms import flags_for
 from search.driver import Iteration, search
 from search.flags import Flags
 from search.limits import NO_NODE_LIMIT, Limits
@@ -54,6 +55,11 @@ KILL_DEPTH, KILL_AFTER_S = 15, 0.1
 
 SAMPLE = {
     "connect_four": [("", 9), ("4453", 9), ("52753311433677442422121", 30), ("11223", 8), ("444444", 10)],
+    "einstein": [
+        ("ABC../DE.../F...f/...ed/..cba b 5", 3),
+        ("ABC../DE.../F...f/...ed/..cba r 3", 4),
+        ("A..../..B../..f../..C../...a. b 2", 5),
+    ],
     "kalah": [("", 8), ("0,0,0,0,5,2,10/1,0,2,0,0,4,24 n", 10), ("4,4,4,4,4,4,0/0,1,5,5,5,5,3 s", 8)],
     "random_tree": [("3:4:7", 7), ("4:1-6:8:60", 8), ("5:8:6:0", 6), ("6:1:5", 5), ("7:12:7:40", 6), ("8:3-9:9:90", 7)],
 }
@@ -94,7 +100,8 @@ class Started:
             self.close()
             self._key = (game_name, address)
             game = load_game(game_name)
-            self._executor = RayExecutor(game, WORKERS, TABLE_MB, address, flags=EXACT, notice=self.notices.append)
+            flags = flags_for(game, flags=EXACT)
+            self._executor = RayExecutor(game, WORKERS, TABLE_MB, address, flags=flags, notice=self.notices.append)
         self.notices.clear()
         return self._executor
 
@@ -135,7 +142,8 @@ def cluster(started: Started) -> Iterator[str]:
 def sequential_score(game_name: str, request: SearchRequest, _known: dict[Any, int] = {}) -> int:  # noqa: B006
     if (game_name, request) not in _known:
         game = load_game(game_name)
-        result = search(game, game.parse(request.position), request.limits, flags=EXACT, table_mb=TABLE_MB)
+        flags = flags_for(game, flags=EXACT)
+        result = search(game, game.parse(request.position), request.limits, flags=flags, table_mb=TABLE_MB)
         _known[game_name, request] = result.score
     return _known[game_name, request]
 

@@ -13,6 +13,7 @@ import chess
 import chess.engine
 import pytest
 
+from cluster.uci import thinking
 from cluster.uci.clock import UNLIMITED, Allotment, Clock, Patience
 from cluster.uci.commands import CommandError, SetOption, parse_go, parse_position, parse_setoption
 from cluster.uci.engine import Engine
@@ -29,11 +30,11 @@ def words(text: str) -> list[str]:
 class Gui:
     """Talks to an engine of this process line by line."""
 
-    def __init__(self, game: str = "chess", workers: int = 1) -> None:
+    def __init__(self, game: str = "chess", workers: int = 1, address: str | None = None) -> None:
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.heard: list[str] = []
-        engine = Engine(game, Options(hash_mb=4, workers=workers), None, self._answers.put)
+        engine = Engine(game, Options(hash_mb=4, workers=workers), address, self._answers.put)
         self._thread = threading.Thread(target=engine.run, args=(iter(self._lines.get, None),), daemon=True)
         self._thread.start()
 
@@ -338,3 +339,41 @@ def test_patience_grows_with_doubt() -> None:
     assert not unsteady.is_over(1, 0.3)
     assert not unsteady.is_over(2, 0.7)
     assert Patience(Allotment(1.0, 4.0), False).is_over(1, 0.0)
+
+
+def test_a_score_outside_its_window_is_told_as_a_bound(shared: Gui, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thinking, "BOUNDS_AFTER_S", 0.0)
+    # The score jumps from one iteration to the next, and so leaves its windows.
+    infos, _ = shared.ask("fen r4q1k/p2bR1rp/2p2Q1N/5p2/5p2/2P5/PP3PPP/R5K1 w - - 0 1", "depth 9")
+    told = [line.split() for line in infos]
+    bounds = [line for line in told if "lowerbound" in line or "upperbound" in line]
+    assert bounds
+    for line in bounds:
+        place = line.index("score")
+        assert line[place + 1] in ("cp", "mate")
+        assert line[place + 3] in ("lowerbound", "upperbound")
+        exact = next(each for each in told if each[2] == line[2] and len({"lowerbound", "upperbound"} & {*each}) == 0)
+        assert int(exact[exact.index("nodes") + 1]) > int(line[line.index("nodes") + 1]) > 0
+    assert int(told[-1][2]) == 9
+    assert not {"lowerbound", "upperbound"} & {*told[-1]}
+
+
+@pytest.mark.ray
+def test_an_engine_on_ray_answers_each_go_once() -> None:
+    gui = Gui(workers=2, address="local")
+    try:
+        gui.say("isready")
+        gui.hear("readyok")
+        infos, best = gui.ask("startpos moves e2e4", "nodes 20000")
+        assert infos
+        assert best in {
+            move.uci() for move in chess.Board("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1").legal_moves
+        }
+        gui.say("position startpos", "go infinite")
+        assert gui.hears_nothing("bestmove", 0.5)
+        gui.say("stop")
+        gui.hear("bestmove", 30.0)
+        assert gui.hears_nothing("bestmove", 0.3)
+        assert gui.ask("fen 6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1", "depth 4")[1] == "a1a8"
+    finally:
+        gui.leave()

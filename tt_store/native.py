@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
@@ -55,6 +56,14 @@ def inlined(function: Function) -> Function:
     return cast(Function, _compile(**options)(function))
 
 
+def spliced(function: Function) -> Function:
+    """Have Numba put a function in the place of its calls before it compiles: for parts of a recursive function.
+
+    Compiled functions cannot call each other in a circle: the linker does not find the second one.
+    """
+    return cast(Function, _compile(nogil=True, inline="always")(function))
+
+
 def entry(function: Function) -> Function:
     """Compile a function that Python calls, without the GIL, in memory only."""
     return cast(Function, njit(nogil=True)(function))
@@ -87,8 +96,13 @@ def _primitive(result: Any, arguments: tuple[Any, ...], emit: Callable[..., Any]
         def typed_three(_typing_context: Any, _first: Any, _second: Any, _third: Any) -> Any:
             return result(*arguments), generate
 
+        def typed_six(
+            _typing_context: Any, _first: Any, _second: Any, _third: Any, _fourth: Any, _fifth: Any, _sixth: Any
+        ) -> Any:
+            return result(*arguments), generate
+
         # Numba reads the number of arguments from the typing function's own signature.
-        typed = (typed_one, typed_two, typed_three)[len(arguments) - 1]
+        typed = {1: typed_one, 2: typed_two, 3: typed_three, 6: typed_six}[len(arguments)]
         typed.__name__ = typed.__qualname__ = plain.__name__
         typed.__doc__ = plain.__doc__
         return cast(Function, intrinsic(typed))
@@ -97,9 +111,10 @@ def _primitive(result: Any, arguments: tuple[Any, ...], emit: Callable[..., Any]
 
 
 def word_primitive(emit: Callable[..., Any], arguments: int) -> Callable[[Function], Function]:
-    """Pair an LLVM emitter of a function of 1 to 3 words, which returns a word, with its plain Python twin.
+    """Pair an LLVM emitter of a function of 1, 2, 3 or 6 words, which returns a word, with its plain Python twin.
 
-    For games whose rules are fastest by instructions that work on many words at once; see `lanes_of` and `join_lanes`.
+    For games whose rules are fastest by instructions that work on many words at once, as the lanes of a vector
+    (`lanes_of`, `join_lanes`) or as one wide integer (`join_words`).
     """
     return _primitive(types.uint64, (types.uint64,) * arguments, emit)
 
@@ -147,6 +162,15 @@ def join_lanes(builder: Any, vector: Any) -> Any:
     return builder.call(join, [vector])
 
 
+def join_words(builder: Any, words: Sequence[Any]) -> Any:
+    """Emit one wide integer of some words, the lowest first."""
+    kind = ir.IntType(64 * len(words))
+    wide = builder.zext(words[0], kind)
+    for index, word in enumerate(words[1:], 1):
+        wide = builder.or_(wide, builder.shl(builder.zext(word, kind), kind(64 * index)))
+    return wide
+
+
 def _pointer(builder: Any, address: Any) -> Any:
     return builder.inttoptr(address, _WORD.as_pointer())
 
@@ -179,6 +203,16 @@ def _emit_atomic_write(builder: Any, address: Any, value: Any) -> Any:
     return ir.Constant(ir.IntType(64), 0)
 
 
+def _emit_atomic_add(builder: Any, address: Any, value: Any) -> Any:
+    return builder.atomic_rmw("add", _pointer(builder, address), value, "monotonic")
+
+
+def _emit_compare_exchange(builder: Any, address: Any, expected: Any, value: Any) -> Any:
+    # Release: whoever reads the new word sees all that we wrote before it.
+    pair = builder.cmpxchg(_pointer(builder, address), expected, value, "acq_rel", "monotonic")
+    return builder.zext(builder.extract_value(pair, 1), _WORD)
+
+
 def _emit_prefetch(builder: Any, address: Any) -> Any:
     i32 = ir.IntType(32)
     byte_pointer = ir.IntType(8).as_pointer()
@@ -206,6 +240,9 @@ def _emit_swap_bytes(builder: Any, word: Any) -> Any:
 def _emit_trailing_zeros(builder: Any, word: Any) -> Any:
     return builder.cttz(word, ir.IntType(1)(0))
 
+
+_turn = threading.Lock()
+"""What makes one step of several for threads of plain Python."""
 
 _libc = ctypes.CDLL(None)
 
@@ -285,6 +322,31 @@ def atomic_write_word(address: int, word: Word) -> int:
     """Write an unsigned word that others read, in one piece; returns 0."""
     ctypes.c_uint64.from_address(int(address)).value = int(word) & _WORD_MASK
     return 0
+
+
+@_primitive(types.int64, (types.int64, types.int64), _emit_atomic_add)
+def atomic_add_int(address: int, value: int) -> int:
+    """Add to a signed word that others change too, as one step; returns what it was before."""
+    with _turn:
+        word = ctypes.c_int64.from_address(int(address))
+        before = word.value
+        word.value = before + int(value)
+        return before
+
+
+@_primitive(types.int64, (types.int64, types.int64, types.int64), _emit_compare_exchange)
+def compare_exchange(address: int, expected: int, value: int) -> int:
+    """Write a signed word if it still is what was expected, as one step; returns 1 if it was, else 0.
+
+    Whoever then reads the word sees everything that was written before it: this is how what was built in private is
+    made known.
+    """
+    with _turn:
+        word = ctypes.c_int64.from_address(int(address))
+        if word.value != int(expected):
+            return 0
+        word.value = int(value)
+        return 1
 
 
 @_primitive(types.int64, (types.int64,), _emit_prefetch)

@@ -11,7 +11,10 @@ from cluster.batch.jobs import Answer, Line, PositionJob, Status, Step
 from cluster.report import AT_BOUND, BOUND_NAMES
 from search.controls import CELLS
 from search.driver import OneCore, RootLine, SearchResult, deepen
+from search.flags import Algorithm
 from search.limits import stopped_after
+from search.mcts_driver import Growth, grow
+from search.mcts_tree import tree_number
 from search.referee import Referee
 from search.rules import Game
 from search.searcher import Job
@@ -55,18 +58,22 @@ class Analyst:
     def _answer(self, job: PositionJob) -> Answer:
         searcher = self._searcher
         game, referee = searcher.game, searcher.referee
-        if self._is_fresh:
+        if self._is_fresh and searcher.flags.keeps_entries:
             searcher.segment.clear()
             searcher.forget()
         position = game.position(job.words)
         self._searches += 1
         # A cell of its own: two tasks of one cell would lose each other's abort.
         task_id = self._searches * CELLS + self._slot
-        root_search = OneCore(searcher, Job(position, depth=1, task_id=task_id, history=job.history), job.limits)
+        task = Job(position, depth=1, task_id=task_id, history=job.history)
+        root_search = OneCore(searcher, task, job.limits)
         started_s = time.monotonic()
         seconds = [limit for limit in (job.time_s, job.deadline_s) if limit is not None]
         with stopped_after(min(seconds, default=None), partial(searcher.controls.abort, task_id)):
-            if job.solve is not None:
+            if searcher.flags.algorithm == Algorithm.MCTS:
+                growth = Growth(referee, position, multipv=job.multipv)
+                result = grow(searcher, task, job.limits, growth, tree_number=tree_number(self._searches))
+            elif job.solve is not None:
                 result = solve(root_search, referee, position, Question(job.solve))
             else:
                 is_selective = game.is_selective and searcher.flags.is_selective
@@ -105,7 +112,7 @@ def answer_of(referee: Referee, result: SearchResult, job: PositionJob, elapsed_
         job_id=job.job_id,
         status=Status.DEADLINE if is_given_up else Status.OK,
         reason=f"its search did not end within {job.deadline_s:g} s" if is_given_up else None,
-        best_move=pv[0] if pv else None,
+        best_move=None if result.best_move is None else game.move_text(position, result.best_move),
         score=result.score,
         score_text=AT_BOUND[result.bound] + game.value_text(position, result.score, result.values, result.is_solved),
         bound=BOUND_NAMES[result.bound] if result.iterations else None,

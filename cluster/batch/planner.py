@@ -11,6 +11,7 @@ from cluster.batch.jobs import Answer, PositionJob, Status
 from cluster.batch.rows import InputRow
 from cluster.batch.settings import RunSettings
 from cluster.position_rules import words_of
+from search.algorithms import HAS_DEPTH
 from search.limits import Limits
 from search.referee import Referee
 from search.rules import Game, RulesError
@@ -55,6 +56,7 @@ class Planner:
 
     def __init__(self, game: Game, referee: Referee, settings: RunSettings) -> None:
         self._game, self._referee, self._settings = game, referee, settings
+        self._goes_deep = settings.flags(game).algorithm in HAS_DEPTH
         self._digests: dict[tuple[Limits, int], str] = {}
         self._last_text = ""
         self._last_places: list[_Place] = []
@@ -70,7 +72,8 @@ class Planner:
             return self._refused(row, IMPOSSIBLE, str(error))
         multipv = row.overrides.multipv or self._settings.multipv
         try:
-            limits = self._settings.limits_of(row.overrides)
+            overrides = row.overrides if self._goes_deep else row.overrides._replace(depth=None, mate=None)
+            limits = self._settings.limits_of(overrides)
         except RootsplitError as error:
             return self._refused(row, BAD_LIMIT, str(error))
         digest = self._digest(limits, multipv)

@@ -241,13 +241,12 @@ def thread_pool(
         As for `Searcher`.
     """
     # Its control words serve all; its table does where they share one.
-    machine = Segment.private(
-        SMALLEST_MB if settings.has_own_tables else settings.table_mb, control_words=CONTROL_WORDS
-    )
+    own_mb = settings.own_table_mb(game)
+    machine = Segment.private(SMALLEST_MB if own_mb else settings.table_mb, control_words=CONTROL_WORDS)
     controls = Controls(machine.control_address)
 
     def make(number: int) -> Inbox:
-        own = Segment.private(settings.table_mb) if settings.has_own_tables else None
+        own = Segment.private(own_mb) if own_mb else None
         slot = number % MAX_WORKERS
         searcher = open_searcher(game, own or machine, controls, flags=settings.flags(game), slot=slot, notice=notice)
         return _ThreadAnalyst(Analyst(searcher, slot, is_fresh=own is not None), own)

@@ -42,7 +42,7 @@ class RayPool:
         notice: Callable[[str], None] = print_notice,
         options: ClusterOptions = ClusterOptions(),
     ) -> None:
-        own_mb = settings.table_mb if settings.has_own_tables else 0.0
+        own_mb = settings.own_table_mb(game)
         self._executor = RayExecutor(
             game, workers, SMALLEST_MB if own_mb else settings.table_mb, address,
             flags=settings.flags(game), notice=notice, options=options, own_table_mb=own_mb,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster.batch.rows import Overrides
-from search.algorithms import PROVES_MATES, flags_for
+from search.algorithms import HAS_DEPTH, PROVES_MATES, flags_for
 from search.flags import FULL_WIDTH, Algorithm, Flags
 from search.limits import MAX_FIRST_MOVES, Limits
 from search.rules import Game
@@ -39,7 +39,7 @@ class RunSettings:
     multipv: int = 1
     """How many different first moves."""
     table_mb: float = 64.0
-    """Size of each machine's table; of each worker's, if it is fresh."""
+    """Size of each machine's table; of each worker's, if it is fresh or holds a tree of playouts."""
     is_fresh: bool = False
     """Whether each worker has a table of its own, emptied before each position."""
     is_deterministic: bool = False
@@ -77,6 +77,10 @@ class RunSettings:
         """Whether each worker has a table of its own."""
         return self.is_fresh or self.is_deterministic
 
+    def own_table_mb(self, game: Game) -> float:
+        """Return the size of each worker's own table, 0 where they share one: entries can be shared, a tree cannot."""
+        return self.table_mb if self.has_own_tables or not self.flags(game).keeps_entries else 0.0
+
     def flags(self, game: Game) -> Flags:
         """Return the kernel's variant: what solves best, or of full width where a mate in so many moves is asked for.
 
@@ -98,6 +102,8 @@ class RunSettings:
             raise SettingsError(
                 f"{flags.algorithm.label} proves no mates and no solutions: give a depth, nodes or a time"
             )
+        if self.limits.depth is not None and flags.algorithm not in HAS_DEPTH:
+            raise SettingsError(f"{flags.algorithm.label} goes to no depth: give nodes, which are playouts, or a time")
         return flags
 
     def limits_of(self, overrides: Overrides) -> Limits:

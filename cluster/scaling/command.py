@@ -38,6 +38,7 @@ def scale(
         str | None,
         typer.Option(help="alpha-beta, expectiminimax, max^n, paranoid or mcts; what suits the game if left out."),
     ] = None,
+    playouts: Annotated[int | None, typer.Option(help="Of mcts, for positions whose line says no nodes.")] = None,
     settings: Annotated[
         Path | None, typer.Option(help="TOML file: one table a variant of the splitter's numbers.")
     ] = None,
@@ -70,15 +71,18 @@ def scale(
     from cluster.split_settings import SplitSettings
     from cluster.strategies import strategies_of
     from search.algorithms import chosen
+    from search.flags import Algorithm
     from search.rules import load_game
 
     rules = load_game(game)
-    possible = strategies_of(chosen(rules, algorithm))
+    used = chosen(rules, algorithm)
+    possible = strategies_of(used)
     design = with_preset(
         Design(
             game=game,
             positions=read_positions(positions, rules),
-            algorithm=algorithm,
+            algorithm=Algorithm.MCTS.label if used == Algorithm.MCTS else algorithm,
+            playouts=playouts,
             addresses=_list(address, str, "--address"),
             workers=_list(workers, int, "--workers"),
             strategies=possible if strategy is None else _list(strategy, str, "--strategy"),

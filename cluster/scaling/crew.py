@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from cluster.executor import Event, Executor, ResultEvent
 from cluster.records import Task, WorkerInfo
+from search.mcts_settings import Part
 
 _PUMP_S = 0.002
 _SALT_STEP = 0x2545F4914F6CDD1D
@@ -43,6 +44,8 @@ class Crew:
         Mixed into their tasks' keys: crews of different salts share nothing in a table.
     least_grain_s
         Overrides the executor's: of a simulation that imitates another.
+    table_part
+        Which part of each machine's table is the crew's, as far as what lies there is one search's own.
     """
 
     def __init__(
@@ -52,13 +55,14 @@ class Crew:
         poll: Callable[[float], list[Event]] | None = None,
         salt: int = 0,
         least_grain_s: float | None = None,
+        table_part: Part = Part(),
     ) -> None:
         self._executor, self._infos, self._salt = executor, list(workers), salt
         self._poll = poll or executor.poll
         self.numbers, self.flags = executor.numbers, executor.flags
         self.least_grain_s = executor.least_grain_s if least_grain_s is None else least_grain_s
         self.call_s, self.prefetch = executor.call_s, executor.prefetch
-        self.is_simulated = executor.is_simulated
+        self.is_simulated, self.table_part = executor.is_simulated, table_part
         self.exchanged_entries = executor.exchanged_entries
         self.spans: list[Span] = []
         self._begin_s = executor.now_s()
@@ -171,7 +175,13 @@ def crews_of_one(executor: Executor, workers: Sequence[WorkerInfo]) -> Iterator[
     thread.start()
     try:
         yield [
-            Crew(executor, [info], _reader(inboxes[info.worker]), number * _SALT_STEP & _SALT_MASK)
+            Crew(
+                executor,
+                [info],
+                _reader(inboxes[info.worker]),
+                number * _SALT_STEP & _SALT_MASK,
+                table_part=Part(number, len(workers)),
+            )
             for number, info in enumerate(workers)
         ]
     finally:

@@ -31,7 +31,7 @@ from cluster.session import cores
 from cluster.simulated_executor import ClusterModel
 from cluster.strategies import DYNAMIC, SINGLE
 from search.algorithms import flags_for, seen_by
-from search.flags import Flags
+from search.flags import Algorithm, Flags
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError, load_game
 
@@ -179,7 +179,9 @@ class _Experiment:
                 depths = list(self._depths(item, [design.sequential_s * share for share in shares]))
             for share, depth in zip(shares, depths, strict=True):
                 workers = share if design.preset == WEAK else None
-                problems.append(Problem(len(problems) + 1, item.position, depth, workers, item.line, item.moves))
+                playouts = (item.nodes or design.playouts) if design.algorithm == Algorithm.MCTS.label else None
+                number, depth = len(problems) + 1, None if playouts else depth
+                problems.append(Problem(number, item.position, depth, workers, item.line, item.moves, playouts))
         return problems
 
     def _depths(self, item: PositionLine, limits_s: list[float]) -> list[int]:

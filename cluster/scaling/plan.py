@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cluster.strategies import DYNAMIC, ROOT, SINGLE
+from cluster.strategies import DYNAMIC, ROOT, SINGLE, TREE
 
 THREADS = "threads"
 """The address of threads of this process."""
@@ -16,7 +16,7 @@ LIMIT = "limit"
 """Not a strategy of search: as many independent sequential searches at once as there are workers."""
 BATCH = "batch"
 """Nor this: the workers share all positions out, one whole position a worker."""
-SPLIT = (DYNAMIC, ROOT)
+SPLIT = (DYNAMIC, ROOT, TREE)
 """The strategies that share one search."""
 STANDARD = "standard"
 """Name of the splitter's default settings."""
@@ -37,6 +37,8 @@ class Problem:
     """Where it stands in the file, from 1."""
     moves: tuple[str, ...] = ()
     """Played from the position."""
+    playouts: int | None = None
+    """Of Monte Carlo tree search, which goes to no depth."""
 
     @property
     def text(self) -> str:
@@ -46,8 +48,14 @@ class Problem:
     @property
     def label(self) -> str:
         """A short name for tables."""
-        depth = "to the end" if self.depth is None else f"depth {self.depth}"
-        return f"{self.number}: {self.text}, {depth}"
+        return f"{self.number}: {self.text}, {self.extent}"
+
+    @property
+    def extent(self) -> str:
+        """How far it is searched."""
+        if self.playouts is not None:
+            return f"{self.playouts} playouts"
+        return "to the end" if self.depth is None else f"depth {self.depth}"
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ class PositionLine:
     """The depth that its line asks for; None where it says nothing."""
     moves: tuple[str, ...] = ()
     """Played from the position."""
+    nodes: int | None = None
+    """The nodes that its line asks for, of Monte Carlo tree search playouts."""
 
 
 def read_positions(path: Path, game: Game) -> tuple[PositionLine, ...]:
@@ -36,7 +38,7 @@ def read_positions(path: Path, game: Game) -> tuple[PositionLine, ...]:
     for row in read_rows([str(path)], game):
         if row.error is not None:
             raise RulesError(f"{row.source}, line {row.line}: {row.error}")
-        positions.append(PositionLine(row.line, row.position, row.overrides.depth, row.moves))
+        positions.append(PositionLine(row.line, row.position, row.overrides.depth, row.moves, row.overrides.nodes))
     if not positions:
         raise RulesError(f"{path} holds no position")
     return tuple(positions)

@@ -10,8 +10,9 @@ from pathlib import Path
 from cluster.scaling.plan import BATCH, LIMIT, SIMULATED, STANDARD, THREADS, Configuration
 from cluster.scaling.positions import PositionLine
 from cluster.split_settings import SplitSettings
-from cluster.strategies import DYNAMIC, ROOT, SINGLE
+from cluster.strategies import DYNAMIC, ROOT, SINGLE, TREE
 from search.controls import MAX_WORKERS
+from search.flags import Algorithm
 from search.limits import Limits
 from search.rules import RulesError
 
@@ -62,7 +63,9 @@ class Design:
     """A simulated worker takes so many times as long for a node: the same trees, as if they were longer."""
     workers_a_machine: int = 16
     algorithm: str | None = None
-    """A name of `search.algorithms`; None for the one that suits the game."""
+    """A name of `search.algorithms`; None for the one that suits the game, unless that is mcts."""
+    playouts: int | None = None
+    """Of mcts, for positions whose line does not say how many nodes."""
 
     def __post_init__(self) -> None:
         _check(self)
@@ -171,9 +174,10 @@ def _check(design: Design) -> None:
     """Refuse what cannot be run, in one sentence."""
     if design.preset not in PRESETS:
         raise RulesError(f"unknown preset {design.preset!r}: there are {', '.join(PRESETS)}")
-    wrong = [name for name in design.strategies if name not in (DYNAMIC, ROOT, BATCH)]
+    wrong = [name for name in design.strategies if name not in (DYNAMIC, ROOT, TREE, BATCH)]
     if wrong or not design.strategies:
-        raise RulesError(f"{', '.join(wrong) or 'none'} is no strategy to compare with single: give dynamic or root")
+        named = ", ".join(wrong) or "none"
+        raise RulesError(f"{named} is no strategy to compare with single: give dynamic, root or tree")
     for workers in (*design.workers, *design.simulate):
         if workers < 1 or (workers > MAX_WORKERS and workers in design.workers):
             raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")
@@ -195,6 +199,11 @@ def _check(design: Design) -> None:
         raise RulesError("give one of a depth, a sequential time and a search to the solution")
     if design.simulate and design.preset in (WEAK, THROUGHPUT):
         raise RulesError(f"the preset {design.preset} has no simulated clusters: leave --simulate out")
+    if design.algorithm == Algorithm.MCTS.label:
+        _check_playouts(design, sum(chosen) > 0)
+        return
+    if design.playouts is not None:
+        raise RulesError("playouts are for mcts: give --depth, --seconds or --solve")
     if design.preset == WEAK and design.sequential_s is None:
         raise RulesError("weak scaling needs the sequential time of one worker's problem (--seconds)")
     open_lines = [item.line for item in design.positions if item.depth is None]
@@ -203,3 +212,13 @@ def _check(design: Design) -> None:
             f"line {open_lines[0]} of the positions says no depth: give --depth, --seconds or --solve, or a file with"
             " depths (JSONL, CSV, or EPD with acd)"
         )
+
+
+def _check_playouts(design: Design, has_depth: bool) -> None:
+    """Refuse an experiment with Monte Carlo tree search that cannot be run."""
+    if has_depth or design.exact_depth or design.preset in (WEAK, SETTINGS):
+        raise RulesError("mcts goes to no depth: give --playouts, and the preset strong, throughput or table")
+    Limits(nodes=design.playouts)
+    open_lines = [item.line for item in design.positions if item.nodes is None]
+    if design.playouts is None and open_lines:
+        raise RulesError(f"line {open_lines[0]} of the positions says no nodes: give --playouts")

@@ -23,8 +23,10 @@ from cluster.session import SearchRequest, Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.split_settings import SplitSettings
 from cluster.strategies import SINGLE
-from search.flags import Flags
+from search.flags import Algorithm, Flags
 from search.limits import NO_NODE_LIMIT, Limits
+from search.mcts_settings import MonteCarloSettings
+from search.mcts_tree import LAST_NUMBER
 from search.referee import print_notice
 from search.rules import Game
 from search.scores import INFINITY
@@ -181,7 +183,8 @@ class Runner:
         problem, configuration = planned.problem, planned.configuration
         strategy = SINGLE if configuration.strategy in (LIMIT, BATCH) else configuration.strategy
         settings = self.bench.settings[configuration.settings]
-        return SearchRequest(problem.position, problem.moves, Limits(depth=problem.depth), strategy, settings=settings)
+        limits = Limits(problem.depth, problem.playouts)
+        return SearchRequest(problem.position, problem.moves, limits, strategy, settings=settings)
 
     def _search(self, planned: PlannedRun, crew: Crew) -> RunRecord:
         """One search by a crew."""
@@ -233,6 +236,8 @@ class Runner:
             next(numbers.task_ids), next(numbers.epochs), words, 0, -INFINITY, INFINITY, 0, 0, NO_NODE_LIMIT, 0, 0
         )
         started_s = time.perf_counter()
+        if executor.flags.algorithm == Algorithm.MCTS:
+            task = task._replace(node_limit=0, settings=tuple(MonteCarloSettings().slice(LAST_NUMBER, 0)))
         executor.submit(info.worker, [task])
         sent_s = time.perf_counter() - started_s
         time.sleep(wait_s)

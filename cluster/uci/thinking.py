@@ -12,11 +12,15 @@ from cluster.session import SearchRequest, Session
 from cluster.uci.clock import UNLIMITED, Clock, Patience
 from cluster.uci.commands import Go
 from cluster.uci.information import info_line
-from search.driver import Iteration
+from search.driver import FailedWindow, Iteration
 from search.referee import Referee
+from search.statistics import Statistics
 from tt_store.errors import RootsplitError
+from tt_store.layout import BOUND_EXACT
 
 NO_MOVE_TEXT = "(none)"
+BOUNDS_AFTER_S = 1.0
+"""A window that fails earlier is soon followed by an exact score, and not told."""
 _HASHFULL_S = 0.5
 """The table is looked at no more often: on a cluster that takes a message."""
 
@@ -97,11 +101,11 @@ class Thinking:
         best, reply = NO_MOVE_TEXT, ""
         try:
             if self._legal:
-                report = self._session.search(self._request, self._on_iteration)
+                report = self._session.search(self._request, self._on_iteration, on_failure=self._on_failure)
                 best, reply = self._conclude(report)
             else:
                 outcome = self._referee.facts(self._position).outcome
-                self._tell(0, 0, outcome, ())
+                self._tell(0, Statistics(), outcome, ())
         except RootsplitError as error:
             self._say(f"info string {' '.join(str(error).split())}")
             best = self._session.game.move_text(self._position, self._legal[0]) if self._legal else NO_MOVE_TEXT
@@ -115,34 +119,48 @@ class Thinking:
         result = report.result
         line = tuple(self._referee.line_texts(self._position, result.line))
         if not result.iterations:
-            self._nodes = result.statistics.nodes
-            self._tell(0, 0, result.score, line)
+            self._tell(0, result.statistics, result.score, line)
         return line[0], line[1] if len(line) > 1 else ""
 
     def _on_iteration(self, iteration: Iteration) -> None:
-        self._nodes += iteration.statistics.nodes
         for rank, line in enumerate(iteration.lines, 1):
             texts = tuple(self._referee.line_texts(self._position, line.moves))
-            self._tell(iteration.depth, iteration.statistics.selective_depth, line.score, texts, rank)
+            self._tell(iteration.depth, iteration.statistics, line.score, texts, rank)
+        self._nodes += iteration.statistics.nodes
         patience = self._patience
         is_over = patience is not None and patience.is_over(iteration.line[0], time.monotonic() - self._clock_s)
         # A stop that came before the search began was forgotten by it: it ends here.
         if is_over or self._is_stopped.is_set():
             self._session.stop()
 
-    def _tell(self, depth: int, selective_depth: int, score: int, line: tuple[str, ...], rank: int = 1) -> None:
+    def _on_failure(self, failure: FailedWindow) -> None:
+        if time.monotonic() - self._started_s < BOUNDS_AFTER_S:
+            return
+        texts = tuple(self._referee.line_texts(self._position, failure.line))
+        self._tell(failure.depth, failure.statistics, failure.score, texts, failure.rank, failure.bound)
+
+    def _tell(
+        self,
+        depth: int,
+        statistics: Statistics,
+        score: int,
+        line: tuple[str, ...],
+        rank: int = 1,
+        bound: int = BOUND_EXACT,
+    ) -> None:
         now_s = time.monotonic()
         if now_s - self._hashfull_s > _HASHFULL_S:
             self._hashfull, self._hashfull_s = self._session.executor.hashfull(), now_s
         self._say(
             info_line(
                 depth=depth,
-                selective_depth=selective_depth,
+                selective_depth=statistics.selective_depth,
                 rank=rank,
                 score=score,
-                nodes=self._nodes,
+                nodes=self._nodes + statistics.nodes,
                 elapsed_s=now_s - self._started_s,
                 hashfull=self._hashfull,
+                bound=bound,
                 line=line,
             )
         )

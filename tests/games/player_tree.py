@@ -13,6 +13,7 @@ The parameters are the number of players and what is known of their payoffs: ``3
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ _players, _, _kind = (parameters(__name__) or "3-general").partition("-")
 PLAYERS = int(_players)
 if _kind == "bounded":
     LOWEST_PAYOFF, HIGHEST_PAYOFF, PAYOFF_SUM = 0, 60, 60
+_KIND_HASH = np.uint64(zlib.crc32(_kind.encode()) << 32 ^ PLAYERS << 60)
 MAX_MOVES = 16
 _HEAD_WORDS = 3
 ROW_WORDS = _HEAD_WORDS + PLAYERS
@@ -100,8 +102,8 @@ def outcome(position: Position) -> int:
 
 @helper
 def key(position: Position) -> Word:
-    """Hash the tree's number and the node."""
-    return mix(as_word(position.node | (read_int(position.address) + 1) << _TREE_SHIFT))
+    """Hash the tree's number, the node and the kind of tree: several kinds may share a table."""
+    return mix(as_word(position.node | (read_int(position.address) + 1) << _TREE_SHIFT) ^ _KIND_HASH)
 
 
 @helper

@@ -8,9 +8,10 @@ from __future__ import annotations
 from search.games.chess.activity import activity
 from search.games.chess.board import BISHOP, KNIGHT, QUEEN, ROOK, Position, clock
 from search.games.chess.endings import NORMAL, bare_king, scale
-from search.games.chess.king_safety import danger, danger_value, shelter
+from search.games.chess.king_safety import danger, danger_value
 from search.games.chess.pawn_ending import is_pawn_ending, pawn_ending_value
-from search.games.chess.pawns import passed_score, pawn_structure
+from search.games.chess.pawn_memory import NO_MEMORY, known_pawn_terms, pawn_terms
+from search.games.chess.pawns import passed_score
 from search.games.chess.terms import (
     FULL_PHASE,
     OFFSETS,
@@ -22,7 +23,7 @@ from search.games.chess.terms import (
 )
 from search.games.chess.threats import threats
 from search.games.chess.views import opposite
-from search.jit import helper
+from search.jit import helper, inlined
 from search.rules import FRESH_CLOCK
 from tt_store.native import count_ones
 
@@ -44,6 +45,16 @@ def phase(position: Position) -> int:
     return min(minors + majors, FULL_PHASE)
 
 
+@inlined
+def _piece_sums(position: Position, turned: Position, weights: int) -> tuple[int, int, int]:
+    """Return what `term_sums` does without `pawn_terms`; `turned` is the other side's view."""
+    own, other = activity(position, weights), activity(turned, weights)
+    score = int(own.score) - int(other.score) + weight(weights, TEMPO)
+    score += passed_score(position, own, other, 1, weights) - passed_score(turned, other, own, 0, weights)
+    score += threats(position, own, other, weights) - threats(turned, other, own, weights)
+    return score, danger(position, own, other, weights), danger(turned, other, own, weights)
+
+
 @helper
 def term_sums(position: Position, weights: int) -> tuple[int, int, int]:
     """Return the packed sum of the linear terms but for men on squares, and the danger that each side is in units.
@@ -56,13 +67,8 @@ def term_sums(position: Position, weights: int) -> tuple[int, int, int]:
         Address of the weights: `term_weights`, or what the tuner has made.
     """
     turned = opposite(position)
-    own, other = activity(position, weights), activity(turned, weights)
-    score = int(own.score) - int(other.score) + weight(weights, TEMPO)
-    score += pawn_structure(position, weights) - pawn_structure(turned, weights)
-    score += passed_score(position, own, other, 1, weights) - passed_score(turned, other, own, 0, weights)
-    score += shelter(position, weights) - shelter(turned, weights)
-    score += threats(position, own, other, weights) - threats(turned, other, own, weights)
-    return score, danger(position, own, other, weights), danger(turned, other, own, weights)
+    score, danger_to_other, danger_to_own = _piece_sums(position, turned, weights)
+    return score + pawn_terms(position, turned, weights), danger_to_other, danger_to_own
 
 
 @helper
@@ -72,24 +78,37 @@ def tapered(score: int, share: int) -> int:
     return weighted // FULL_PHASE
 
 
-@helper
-def _sum_of_terms(position: Position) -> int:
-    """Return the tapered and scaled sum of all terms."""
-    score, danger_to_other, danger_to_own = term_sums(position, term_weights())
-    score += int(position.score) + danger_value(danger_to_other) - danger_value(danger_to_own)
+@inlined
+def _estimate(position: Position, pawns: int) -> int:
+    """Return the tapered and scaled sum of all terms, given `pawn_terms`."""
+    turned = opposite(position)
+    score, danger_to_other, danger_to_own = _piece_sums(position, turned, term_weights())
+    score += pawns + int(position.score) + danger_value(danger_to_other) - danger_value(danger_to_own)
     share = phase(position)
     value = tapered(score, share)
-    turned = opposite(position)
     if value > 0:
         return value * scale(position, share) // NORMAL + bare_king(position)
     return -(-value * scale(turned, share) // NORMAL) - bare_king(turned)
 
 
-@helper
-def evaluate(position: Position) -> int:
-    """Estimate a position in centipawns for the side to move."""
-    value = pawn_ending_value(position) if is_pawn_ending(position) else _sum_of_terms(position)
+@inlined
+def _bounded(position: Position, value: int) -> int:
+    """Return the estimate from the sum of all terms: worth less the longer nothing happens."""
     if clock(position) > FRESH_CLOCK:
         stale = min(clock(position), 100) - FRESH_CLOCK >> CLOCK_STEP_SHIFT
         value -= value * stale // CLOCK_SPAN
     return max(-MOST, min(value, MOST))
+
+
+@helper
+def evaluate_with(position: Position, memory: int) -> int:
+    """Estimate a position as `evaluate` does, with memory of the searching core for what pawns and kings decide."""
+    if is_pawn_ending(position):
+        return _bounded(position, pawn_ending_value(position))
+    return _bounded(position, _estimate(position, known_pawn_terms(position, memory)))
+
+
+@helper
+def evaluate(position: Position) -> int:
+    """Estimate a position in centipawns for the side to move."""
+    return evaluate_with(position, NO_MEMORY)
