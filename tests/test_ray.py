@@ -404,6 +404,8 @@ def test_replacements_that_die_at_once_are_replaced_too(
     renewed(executor)
     spawned = spawn_badly(executor, 2, monkeypatch)
     connect_four = started.session("connect_four", cluster)
+    # Those that start are waited for, however long that takes.
+    monkeypatch.setattr(coordinator, "_NO_WORKER_S", 0.1)
     for pid in pids(executor).values():
         os.kill(pid, signal.SIGKILL)
     request = SearchRequest("44", limits=Limits(depth=12), strategy="root")

@@ -42,10 +42,10 @@ class Pool(Protocol):
     """Workers that each search one position after the other."""
 
     def workers(self) -> list[WorkerInfo]:
-        """Return the workers that live, those that are still starting among them."""
+        """Return the workers that are ready."""
 
-    def is_ready(self, worker: int) -> bool:
-        """Tell whether a worker has started: a call would wait for it, and its time be taken for that of a search."""
+    def awaits_workers(self) -> bool:
+        """Tell whether workers are on their way: a start ends, well or not."""
 
     def submit(self, worker: int, jobs: Sequence[PositionJob]) -> None:
         """Send a call of some positions to a worker, which answers its calls in turn."""
@@ -139,9 +139,9 @@ class ThreadPool:
         """Return all workers."""
         return [WorkerInfo(self.MACHINE, worker) for worker in range(len(self._threads))]
 
-    def is_ready(self, worker: int) -> bool:
-        """Return True: a thread is made ready before it runs."""
-        return True
+    def awaits_workers(self) -> bool:
+        """Return False: a thread is made ready before it runs."""
+        return False
 
     def submit(self, worker: int, jobs: Sequence[PositionJob]) -> None:
         """Queue positions at a thread."""

@@ -48,17 +48,14 @@ class RayPool:
             flags=settings.flags(game), notice=notice, options=options, own_table_mb=own_mb,
         )  # fmt: skip
         self._events: list[PoolEvent] = []
-        self._starting: set[int] = set()
 
     def workers(self) -> list[WorkerInfo]:
-        """Return the workers that live."""
+        """Return the workers that are ready."""
         return self._executor.workers()
 
-    def is_ready(self, worker: int) -> bool:
-        """Tell whether a worker's start has ended."""
-        if worker in self._starting and self._executor.is_started(worker):
-            self._starting.discard(worker)
-        return worker not in self._starting
+    def awaits_workers(self) -> bool:
+        """Tell whether workers, or machines for them, are starting."""
+        return self._executor.awaits_workers()
 
     def submit(self, worker: int, jobs: Sequence[PositionJob]) -> None:
         """Send positions to a worker as one call."""
@@ -74,15 +71,12 @@ class RayPool:
         """Wait for calls that have been answered, or whose worker has died."""
         events, self._events = self._events, []
         for event in self._executor.poll(0.0 if events else timeout_s):
-            if isinstance(event, WorkerLost):
-                self._starting.add(event.worker)
             if isinstance(event, Answered | WorkerLost | WorkerJoined):
                 events.append(event)
         return events
 
     def replace(self, worker: int) -> None:
         """Kill a worker that does not answer, and start another one."""
-        self._starting.add(worker)
         for event in self._executor.replace(worker):
             if isinstance(event, WorkerLost | WorkerJoined):
                 self._events.append(event)
