@@ -44,7 +44,7 @@ from cluster.ray_executor import RayExecutor
 from cluster.ray_machines import Machine, Member
 from cluster.session import SearchRequest, Session
 from cluster.split_settings import SplitSettings
-from search.driver import search
+from search.driver import Iteration, search
 from search.flags import Flags
 from search.limits import Limits
 from search.referee import Referee
@@ -282,21 +282,24 @@ def search_with(stage: Stage, kind: str, depth: int, tally: Tally) -> None:
     if not wait_for_workers(stage):
         tally.hangs += 1
         return
-    request = request_of(stage.game, stage.chance, depth)
     strike = Strike(stage, kind)
     # A watchdog of the campaign's own: a hang is an outcome, not the end.
     limit = threading.Timer(LONGEST_S, stage.session.stop)
-    struck_at = stage.chance.randrange(depth - 8, depth - 2)
-    begun_s = time.monotonic()
     limit.start()
-    # What is still to come takes longer than all before.
-    report = stage.session.search(
-        request, lambda done: strike.within(time.monotonic() - begun_s) if done.depth == struck_at else None
-    )
+    # One that is solved before its time is followed by another.
+    while not strike.is_wanted:
+        request = request_of(stage.game, stage.chance, depth)
+        struck_at = stage.chance.randrange(depth - 8, depth - 2)
+        begun_s = time.monotonic()
+
+        def on_iteration(done: Iteration, struck_at: int = struck_at, begun_s: float = begun_s) -> None:
+            if done.depth == struck_at:
+                # What is still to come takes longer than all before.
+                strike.within(time.monotonic() - begun_s)
+
+        report = stage.session.search(request, on_iteration)
     ended_s = time.monotonic()
     limit.cancel()
-    if not strike.is_wanted:
-        return  # Solved before its time.
     is_hang = report.result.depth < depth and not report.result.is_solved
     note(stage, strike, tally, ended_s, is_hang)
     if not is_hang:
