@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import msgpack
 
 from cluster.fingerprint import Fingerprint
-from search.driver import Iteration, RootLine
 from search.limits import MAX_DEPTH
+from search.results import Iteration, RootLine
 from search.scores import INFINITY
 from search.statistics import Statistics
 from tt_store import exchange

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cluster import checkpoint
 from cluster.checkpoint import Checkpoint, CheckpointError, Identity
-from search.driver import Iteration
+from search.results import Iteration
 
 DEFAULT_PERIOD_S = 60.0
 

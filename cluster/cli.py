@@ -30,7 +30,7 @@ class InterruptionError(RootsplitError):
 
 
 if TYPE_CHECKING:
-    from cluster.session import SearchRequest
+    from cluster.request import SearchRequest
 
 
 class _Commands(TyperGroup):
@@ -200,7 +200,8 @@ def search(
     from cluster.checkpointer import CheckpointFile
     from cluster.cluster_options import ClusterOptions
     from cluster.progress import SearchProgress, print_report
-    from cluster.session import SearchRequest, open_session
+    from cluster.request import SearchRequest
+    from cluster.session import open_session
     from search.algorithms import chosen
     from search.flags import Algorithm
     from search.limits import Limits
@@ -252,7 +253,7 @@ def search(
 def _simulate(game_name: str, request: SearchRequest, workers: int, table_mb: float, as_json: bool) -> None:
     """Search on a simulated cluster, and print what it would be like."""
     from cluster.progress import SearchProgress, print_report
-    from cluster.session import checked_game
+    from cluster.request import checked_game
     from cluster.simulation import measured_model, simulate
     from search.referee import print_notice
 
@@ -324,7 +325,7 @@ def uci(
     table: Annotated[int, typer.Option(help="Default of the option Hash, in MB.")] = int(DEFAULT_TABLE_MB),
 ) -> None:
     """Be an engine for graphical interfaces: speak UCI on standard input and output."""
-    from cluster.session import cores
+    from cluster.request import cores
     from cluster.uci.engine import Engine
     from cluster.uci.options import Options
 

@@ -16,8 +16,8 @@ from cluster.report import Overheads
 from cluster.splitter import Splitter
 from search import workspace as at
 from search.aspiration import Window
-from search.driver import RootResult
 from search.limits import NO_NODE_LIMIT, Limits
+from search.results import RootResult
 from search.scores import MATE, mate_distance
 from search.statistics import Statistics
 from tt_store.errors import RunFailedError
@@ -89,7 +89,7 @@ class _NodePool:
 
     def take(self, sharers: int, most: int = NO_NODE_LIMIT) -> int:
         """Reserve an equal share of what is free for one of so many tasks, which has no use for more than so much."""
-        share = min(max(1, self.free // sharers), most) if self.free > 0 else 0
+        share = max(1, min(self.free // sharers, most)) if self.free > 0 else 0
         self.free -= share
         return share
 

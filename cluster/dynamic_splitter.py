@@ -19,8 +19,8 @@ from cluster.splitter import Root
 from cluster.upper_tree import Node, Role, UpperTree
 from search import workspace as at
 from search.aspiration import FULL_WINDOW, Window
-from search.driver import RootResult
 from search.limits import NO_NODE_LIMIT
+from search.results import RootResult
 from search.statistics import Statistics
 
 _Ready = tuple[float, int, tuple[int, ...], int, int, Node]

@@ -13,8 +13,8 @@ from itertools import chain
 from cluster.records import Task, TaskResult, WorkerInfo
 from cluster.splitter import Root
 from search.aspiration import FULL_WINDOW, Window
-from search.driver import RootResult
 from search.limits import NO_NODE_LIMIT
+from search.results import RootResult
 from search.statistics import Statistics
 
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from cluster.records import Task, TaskResult, WorkerInfo
 from cluster.splitter import Root
 from search.aspiration import Window
-from search.driver import RootResult
 from search.limits import NO_NODE_LIMIT
 from search.mcts_driver import Growth
 from search.mcts_settings import MonteCarloSettings, Part
 from search.mcts_tree import tree_number
+from search.results import RootResult
 from search.scores import INFINITY
 from search.statistics import Statistics
 

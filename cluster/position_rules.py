@@ -51,7 +51,7 @@ class PositionRules:
             score = None
             if is_over:
                 score = final_score(outcome, ply + 1, self._contempt if child_side else -self._contempt)
-            reply = NO_MOVE if is_over else self._known_move(key)
+            reply = NO_MOVE if is_over else referee.turned_move(child, self._known_move(facts.entry_key))
             rank, gives_check = referee.rank(parent, move, child)
             children.append(Child(move, words_of(child), child_side, key, score, reply, before, rank, gives_check))
         children.sort(key=lambda child: -child.rank)

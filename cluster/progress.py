@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from search.driver import Iteration
 from search.mcts_standing import VERDICT_NAMES
+from search.results import Iteration
 
 if TYPE_CHECKING:
     from cluster.report import SearchReport

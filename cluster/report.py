@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from search.chance_rules import chance_rules_of
-from search.driver import Iteration, SearchResult
 from search.flags import Algorithm
 from search.mcts_standing import VERDICT_NAMES
+from search.results import Iteration, SearchResult
 from search.rules import Game
 from search.scores import mate_distance
 from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_NONE, BOUND_UPPER

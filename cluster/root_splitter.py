@@ -9,8 +9,8 @@ from cluster.records import Task, TaskResult, WorkerInfo
 from cluster.splitter import Root
 from cluster.upper_tree import Child
 from search.aspiration import Window
-from search.driver import RootResult
 from search.limits import NO_NODE_LIMIT
+from search.results import RootResult
 from search.scores import INFINITY
 from search.statistics import Statistics
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -19,52 +18,30 @@ from cluster.logs import LOGGER
 from cluster.monte_carlo import SLICE_S, MonteCarloSplitter
 from cluster.position_rules import PositionRules, words_of
 from cluster.report import RankedLine, SearchReport
-from cluster.split_settings import SplitSettings
+from cluster.request import (
+    SearchRequest,
+    check_options,
+    check_question,
+    checked_game,
+    cores,
+    first_moves_of,
+    strategy_of,
+)
 from cluster.splitter import Root, Splitter
-from cluster.strategies import SINGLE, STRATEGY_NAMES, make_splitter, strategies_of
-from search.algorithms import HAS_DEPTH, PROVES_MATES, SOUND, Kind, chosen, flags_for, seen_by
+from cluster.strategies import SINGLE, make_splitter
+from search.algorithms import flags_for, seen_by
 from search.aspiration import FULL_WINDOW
-from search.chance_rules import chance_rules_of
-from search.controls import MAX_WORKERS
-from search.driver import DEFAULT_TABLE_MB, FailedWindow, Iteration, deepen
+from search.driver import DEFAULT_TABLE_MB, deepen
 from search.flags import FULL_WIDTH, Algorithm, Flags
 from search.game_record import GameRecord
-from search.limits import MAX_FIRST_MOVES, Limits, stopped_after
+from search.limits import stopped_after
 from search.mcts_driver import Growth
-from search.mcts_settings import MonteCarloSettings
 from search.referee import Referee, print_notice
-from search.rules import Game, RulesError, load_game
-from search.solving import Question, plies_to_solve, solve, solving_flags
+from search.results import FailedWindow, Iteration
+from search.rules import Game, RulesError
+from search.solving import solve, solving_flags
 from tt_store.errors import RunFailedError
 from tt_store.memory import fitting_mb
-from tt_store.segment import Segment
-
-
-@dataclass(frozen=True)
-class SearchRequest:
-    """What a user asks."""
-
-    position: str = ""
-    """Text of the position; empty for the game's usual start."""
-    moves: tuple[str, ...] = ()
-    """Moves played from there."""
-    limits: Limits = Limits()
-    strategy: str | None = None
-    """A key of `STRATEGIES`; None for the one that suits the number of workers."""
-    contempt: int = 0
-    """What a draw costs the side to move, in the game's units."""
-    settings: SplitSettings = SplitSettings()
-    """The numbers of the dynamic strategy."""
-    multipv: int = 1
-    """How many lines with different first moves are wanted, 1..`MAX_FIRST_MOVES`; fewer where there are fewer moves."""
-    root_moves: tuple[str, ...] = ()
-    """The first moves that are searched, each once however often it is named; empty for all."""
-    solve: Question | None = None
-    """What is to be proved, at one go; None for iterative deepening."""
-    algorithm: str | None = None
-    """A name of `search.algorithms`; None for the one that suits the game, or that a session runs already."""
-    monte_carlo: MonteCarloSettings = MonteCarloSettings()
-    """The numbers of a Monte Carlo tree search, whose limit of nodes is one of playouts."""
 
 
 def open_session(
@@ -107,7 +84,7 @@ def open_session(
     if address is None and options.table_directory is not None:
         raise OptionsError("threads keep the table in their own memory: --table-dir is for workers on Ray (--address)")
     game = checked_game(game_name, request, workers, table_mb, notice)
-    if request.limits.mate is not None and game.is_selective and flags == Flags():
+    if request.limits.mate is not None and game.is_selective(flags) and flags == Flags():
         flags = FULL_WIDTH
     if request.solve is not None:
         flags = solving_flags(game, flags)
@@ -120,109 +97,6 @@ def open_session(
 
     executor = RayExecutor(game, workers, table_mb, address, flags=flags, notice=notice, options=options)
     return Session(game, executor, executor.table_mb if table_mb is None else table_mb, notice)
-
-
-def _check_options(request: SearchRequest) -> None:
-    if request.strategy is not None and request.strategy not in STRATEGY_NAMES:
-        raise RulesError(f"unknown strategy {request.strategy!r}: there are {', '.join(STRATEGY_NAMES)}")
-    if not 1 <= request.multipv <= MAX_FIRST_MOVES:
-        raise RulesError(f"multipv must be from 1 to {MAX_FIRST_MOVES} lines, not {request.multipv}")
-    limits = request.limits
-    if request.solve is not None and (limits.depth, limits.mate, request.contempt, request.multipv) != (
-        None,
-        None,
-        0,
-        1,
-    ):
-        raise RulesError(
-            "a solution is searched to the end of the game for one line: no depth, mate, contempt, multipv"
-        )
-
-
-def _strategy(request: SearchRequest, algorithm: Algorithm, workers: int, is_chance: bool) -> str:
-    """Return the strategy of a request for some workers.
-
-    Raises
-    ------
-    RulesError
-        If it cannot split such a search.
-    """
-    if is_chance and (request.strategy or SINGLE) != SINGLE:
-        raise RulesError("chance moves first in this position, which leaves nothing to split: its strategy is single")
-    if is_chance:
-        return SINGLE
-    possible = strategies_of(algorithm)
-    if request.strategy not in (None, SINGLE, *possible):
-        fitting = " or ".join((*possible, SINGLE))
-        raise RulesError(f"{algorithm.label} cannot be split so: the strategy is {fitting}, not {request.strategy}")
-    return request.strategy or (SINGLE if workers == 1 else possible[0])
-
-
-def _check_question(game: Game, request: SearchRequest, algorithm: Algorithm, is_chance: bool) -> None:
-    """Refuse what an algorithm does not answer."""
-    bound = chance_rules_of(game).value_bound
-    if bound and abs(request.contempt) >= bound:
-        raise RulesError(f"a draw must cost less than a lost game, {bound}, not {request.contempt}")
-    if algorithm not in PROVES_MATES and (request.limits.mate is not None or request.solve is not None):
-        measure = "a depth" if algorithm in HAS_DEPTH else "playouts"
-        raise RulesError(f"{algorithm.label} proves no mates and no solutions: give it {measure}, nodes or a time")
-    if algorithm not in HAS_DEPTH and request.limits.depth is not None:
-        raise RulesError(f"{algorithm.label} goes to no depth: give it playouts, nodes or a time")
-    if algorithm not in HAS_DEPTH and request.contempt:
-        raise RulesError(f"{algorithm.label} knows wins, draws and losses alone: it takes no contempt")
-    if algorithm in SOUND[Kind.SEVERAL_PLAYERS] and request.contempt:
-        raise RulesError(f"{algorithm.label} has payoffs and no draws: leave --contempt out")
-    if is_chance and (request.multipv > 1 or request.root_moves):
-        raise RulesError("chance moves first in this position: it has one value, and no first moves to choose from")
-
-
-def _first_moves(referee: Referee, position: Any, texts: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the first moves that are given as text, each once."""
-    legal = referee.legal_moves(position)
-    moves = {referee.game.parse_move(position, text): text for text in texts}
-    for move, text in moves.items():
-        if move not in legal:
-            raise RulesError(f"the root move {text} is not legal in this position")
-    return tuple(moves)
-
-
-def checked_game(
-    game_name: str, request: SearchRequest, workers: int | None, table_mb: float | None, notice: Callable[[str], None]
-) -> Game:
-    """Return the game of a request that can be carried out, as its algorithm sees it.
-
-    Raises
-    ------
-    RootsplitError
-        As `open_session` does.
-    """
-    game = load_game(game_name)
-    algorithm = chosen(game, request.algorithm)
-    game = seen_by(game, algorithm)
-    if workers is not None and not 1 <= workers <= MAX_WORKERS:
-        raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")
-    _check_options(request)
-    if table_mb is not None:
-        Segment.private(table_mb).close()
-    referee = Referee(game, notice)
-    position = referee.play_texts(game.parse(request.position), request.moves)
-    is_chance = bool(referee.facts(position).is_chance)
-    _strategy(request, algorithm, workers or cores(), is_chance)
-    _check_question(game, request, algorithm, is_chance)
-    if request.solve is not None:
-        plies_to_solve(game, position)
-    if not referee.legal_moves(position):
-        payoffs = referee.payoffs(position)
-        score = game.value_text(position, referee.facts(position).outcome, payoffs, True)
-        whose = "" if payoffs else " for the side to move"
-        raise RulesError(f"the game is over in this position (score {score}{whose}): nothing to search")
-    _first_moves(referee, position, request.root_moves)
-    return game
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Session:
@@ -299,16 +173,16 @@ class Session:
         RunFailedError
             If no worker is left; its sentence tells the last finished iteration.
         """
-        _check_options(request)
+        check_options(request)
         root = self._root(request)
         position = self.game.position(root.position)
-        first_moves = _first_moves(self.referee, position, request.root_moves)
+        first_moves = first_moves_of(self.referee, position, request.root_moves)
         workers, algorithm = self.executor.workers(), self.executor.flags.algorithm
         if request.algorithm not in (None, algorithm.label):
             raise RulesError(f"this session runs {algorithm.label}: {request.algorithm} needs one of its own")
         is_chance = bool(self.referee.facts(position).is_chance)
-        _check_question(self.game, request, algorithm, is_chance)
-        strategy = _strategy(request, algorithm, len(workers), is_chance)
+        check_question(self.game, request, algorithm, is_chance)
+        strategy = strategy_of(request, algorithm, len(workers), is_chance)
         if checkpoint is not None and algorithm == Algorithm.MCTS:
             raise CheckpointError("the tree of a Monte Carlo tree search is not saved: it takes no checkpoint")
         checkpointer = None if checkpoint is None else self._checkpointer(checkpoint, request, root, first_moves)
@@ -349,7 +223,7 @@ class Session:
                 else:
                     result = deepen(
                         root_search, self.referee, position, request.limits, note, self.executor.now_s,
-                        is_selective=self.game.is_selective and self.executor.flags.is_selective,
+                        is_selective=self.game.leaves_out(self.executor.flags),
                         multipv=request.multipv, root_moves=first_moves, before=tuple(finished),
                         has_windows=self.executor.flags.has_windows, on_failure=on_failure,
                     )  # fmt: skip
@@ -397,8 +271,7 @@ class Session:
         )
         position, history = self._record.place(request.position, request.moves)
         key = self.referee.facts(position).table_key
-        is_selective = self.game.is_selective and self.executor.flags.is_selective
-        depth_change = self._depth_change if is_selective else None
+        depth_change = self._depth_change if self.game.is_selective(self.executor.flags) else None
         return Root(words_of(position), key, rules.expand, request.contempt, salt, history, depth_change)
 
     def _splitter(self, request: SearchRequest, strategy: str, root: Root) -> Splitter:

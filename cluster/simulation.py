@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.strategies import SINGLE
 from search.algorithms import flags_for
-from search.driver import Iteration, search
+from search.driver import search
 from search.flags import Flags
 from search.limits import Limits
 from search.referee import print_notice
+from search.results import Iteration
 from search.rules import Game
 from search.solving import solving_flags
 

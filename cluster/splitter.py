@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from cluster.records import Task, TaskResult, WorkerInfo
 from cluster.upper_tree import Child, DepthChange, Expand
 from search.aspiration import Window
-from search.driver import RootResult
+from search.results import RootResult
 
 
 class Root(NamedTuple):

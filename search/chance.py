@@ -280,7 +280,7 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
 
     Parameters, result and control words are those of `search.kernel.search_root`.
     """
-    key = key_of_others(key_of(position) ^ read_word(memory + at.KEY_SALT), memory)
+    key = key_of_others(position, key_of(position) ^ read_word(memory + at.KEY_SALT), memory)
     write_int(memory + at.ROOT_KEY, as_int(key))
     result = outcome(position)
     if result != ONGOING or depth <= 0:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,135 +17,21 @@ from search.chance_rules import chance_rules_of
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Algorithm, Flags
 from search.limits import MAX_DEPTH, Limits, stopped_after
-from search.mcts_standing import RootMove
 from search.referee import Facts, Referee, print_notice
+from search.results import FailedWindow, Iteration, RootLine, RootResult, RootSearch, SearchResult
 from search.rules import Game
 from search.scores import mate_distance
 from search.searcher import Job
 from search.searchers import AnySearcher, open_searcher
 from search.statistics import Statistics
-from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
+from tt_store.layout import BOUND_LOWER, BOUND_UPPER
 from tt_store.segment import Segment
 
 DEFAULT_TABLE_MB = 64.0
+WHOLE_DEPTH = 6
+"""So near to a mate a selective search leaves nothing out."""
 _CHANCE_WIDTHS = 64
 """Expected values move from iteration to iteration by about this share of their range."""
-
-
-@dataclass(frozen=True)
-class RootResult:
-    """What a search of the root with one window came to."""
-
-    score: int
-    """By the kernel's contract; void unless finished."""
-    line: tuple[int, ...]
-    """Best line; may be empty if the score is at or below alpha."""
-    statistics: Statistics
-    is_finished: bool
-    values: tuple[int, ...] = ()
-    """What the root is worth to each of several players, as far as the search tells."""
-
-
-class RootSearch(Protocol):
-    """Searches the root: on this core, or with all workers of a cluster."""
-
-    def __call__(self, depth: int, window: Window, left_out: tuple[int, ...]) -> RootResult:
-        """Search to a depth with a window, without some of the first moves."""
-
-
-@dataclass(frozen=True)
-class RootLine:
-    """The best line that begins with none of the first moves of the lines above it."""
-
-    score: int
-    """Exact at its iteration's depth, from the root's side to move."""
-    moves: tuple[int, ...]
-    """Principal variation, not empty."""
-    is_solved: bool
-    """Whether the score stays, however deep one looks."""
-    values: tuple[int, ...] = ()
-    """What the line is worth to each of several players, as far as the search tells."""
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """One finished depth."""
-
-    depth: int
-    lines: tuple[RootLine, ...]
-    """As many as were asked for and there are first moves; the best first."""
-    statistics: Statistics
-    """Of this iteration alone, aborted and repeated searches included."""
-    time_s: float
-    """From the start of the whole search."""
-    researches: int
-    """How often the root's window had to be moved."""
-
-    @property
-    def score(self) -> int:
-        """Score of the best line."""
-        return self.lines[0].score
-
-    @property
-    def line(self) -> tuple[int, ...]:
-        """Moves of the best line."""
-        return self.lines[0].moves
-
-
-@dataclass(frozen=True)
-class FailedWindow:
-    """A score outside its window: a bound, after which a wider window is searched."""
-
-    depth: int
-    rank: int
-    """1 for the best line, and so on."""
-    score: int
-    """From the root's side to move."""
-    bound: int
-    """`BOUND_LOWER` or `BOUND_UPPER`."""
-    line: tuple[int, ...]
-    """What reaches a lower bound, as far as it is known."""
-    statistics: Statistics
-    """Of the iteration so far."""
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """What a whole search came to."""
-
-    position: Any
-    iterations: tuple[Iteration, ...]
-    statistics: Statistics
-    """Of everything that was searched, the unfinished iteration included."""
-    time_s: float
-    is_solved: bool
-    """Whether the score is the value of the game, however deep one looks."""
-    best_move: int | None
-    """None if the game is over, or chance moves; any legal move if not even the first iteration was finished."""
-    score: int
-    """Of the last finished iteration; the outcome of a finished game; else the static estimate."""
-    line: tuple[int, ...]
-    bound: int = BOUND_EXACT
-    """What the score says of the value: a cheaper question than the value (`search.solving`) finds but a bound.
-
-    `BOUND_NONE` of a mean of playouts."""
-    root_moves: tuple[RootMove, ...] = ()
-    """What playouts say of the first moves, the best first; of Monte Carlo tree search only."""
-
-    @property
-    def depth(self) -> int:
-        """Depth of the last finished iteration, 0 if there is none."""
-        return self.iterations[-1].depth if self.iterations else 0
-
-    @property
-    def values(self) -> tuple[int, ...]:
-        """What the best line is worth to each of several players; empty where the search does not tell."""
-        return self.lines[0].values if self.lines else ()
-
-    @property
-    def lines(self) -> tuple[RootLine, ...]:
-        """Lines of the last finished iteration: all of one depth."""
-        return self.iterations[-1].lines if self.iterations else ()
 
 
 def deepen(
@@ -287,8 +173,10 @@ def _judged(
     lines = []
     for rank, result in enumerate(sorted(results, key=lambda result: -result.score)):
         distance = mate_distance(result.score)
-        # A mate within the horizon is proved, and no shorter one was found before.
-        is_mate = distance is not None and abs(distance) <= depth
+        # A mate within the horizon is proved, and no shorter one was found before. A selective search sees but half as
+        # far in lines that it takes for bad: only so deep is a shorter mate out of the question.
+        horizon = depth if earlier is None else min(depth, (depth + WHOLE_DEPTH) // 2)
+        is_mate = distance is not None and abs(distance) <= horizon
         is_confirmed = earlier is None or earlier[rank : rank + 1] == [result.score]
         is_certain = 0 < certain == abs(result.score)
         is_solved = depth == plies_left or is_certain or (is_mate and is_confirmed)
@@ -429,10 +317,10 @@ def search(
 
                 growth = mcts_driver.Growth(searcher.referee, position, root_moves, multipv, on_iteration)
                 return mcts_driver.grow(searcher, Job(position, depth=1), limits, growth)
-            is_selective = game.is_selective and flags.is_selective
             return deepen(
                 root_search, searcher.referee, position, limits, on_iteration,
-                is_selective=is_selective, multipv=multipv, root_moves=root_moves, has_windows=flags.has_windows,
+                is_selective=game.leaves_out(flags), multipv=multipv, root_moves=root_moves,
+                has_windows=flags.has_windows,
             )  # fmt: skip
 
 

@@ -81,6 +81,9 @@ class Flags(NamedTuple):
     singular_extension: bool = True
     """With extensions of checks: search the table's move deeper too where no other comes near it."""
 
+    prob_cut: bool = True
+    """Cut where a shallow search tells that the deep one will miss the window (see `search.prob_cut`)."""
+
     sound_moves: bool = True
     """Try no move that loses at once, where the game tells (see `search.foresight`); values stay as they are."""
     enhanced_cutoff: bool = True
@@ -113,11 +116,17 @@ class Flags(NamedTuple):
         return self.repetition and not self.exact_depth
 
     @property
-    def is_selective(self) -> bool:
-        """Whether any rule may make a value other than that of a search of fixed depth: none does in a proof."""
-        rules = self.check_extension or self.null_move or self.late_reduction or self.forward_pruning
-        return rules and not self.exact_depth and self.pruning == Pruning.PVS
+    def may_select(self) -> bool:
+        """Whether rules may make a value other than that of a search of fixed depth: none does in a proof."""
+        return not self.exact_depth and self.pruning == Pruning.PVS
+
+    @property
+    def judges_moves(self) -> bool:
+        """Whether any rule is on that needs a game which tells checks."""
+        return self.check_extension or self.null_move or self.late_reduction or self.forward_pruning
 
 
-FULL_WIDTH = Flags(null_move=False, late_reduction=False, forward_pruning=False, singular_extension=False)
+FULL_WIDTH = Flags(
+    null_move=False, late_reduction=False, forward_pruning=False, singular_extension=False, prob_cut=False
+)
 """Leaves no move out: who asks for a mate in so many moves wants the quiet sacrifices too."""

@@ -17,7 +17,7 @@ from search import workspace as at
 from search.flags import Pruning
 from search.scores import DRAW, INFINITY, MATE, MATE_BOUND, MAX_PLY, ONGOING, from_table
 from tt_store.layout import MOVE_MASK, NO_MOVE, WORD_BYTES
-from tt_store.native import Integer, Word, as_int, read_int, read_word, write_int
+from tt_store.native import Integer, Word, as_int, read_int, write_int
 from tt_store.table import MISS, entry_move, entry_score, prefetch_bucket, probe
 
 _game, _flags = jit.binding(__name__)
@@ -25,11 +25,13 @@ _notes = jit.specialise("search.bookkeeping", _game, _flags)
 _ordering = jit.specialise("search.ordering", _game, _flags)
 _history = jit.specialise("search.history", _game, _flags)
 _repetition = jit.specialise("search.repetition", _game, _flags)
+_symmetry = jit.specialise("search.symmetry", _game, _flags)
 _quiescence = jit.specialise("search.quiescence", _game, _flags)
 _foresight = jit.specialise("search.foresight", _game, _flags)
 _rules = jit.specialise("search.selectivity", _game, _flags)
 _root_moves = jit.specialise("search.root_moves", _game, _flags)
-ask_estimate = jit.specialise("search.estimates", _game, _flags).ask_estimate
+_estimates = jit.specialise("search.estimates", _game, _flags)
+_prob_cut = jit.specialise("search.prob_cut", _game, _flags)
 
 moves, play, outcome, key_of = _game.moves, _game.play, _game.outcome, _game.key
 side_to_move, stuck, pass_turn = _game.side_to_move, _game.stuck, _game.pass_turn
@@ -44,7 +46,7 @@ arrange_moves, bring_move = _ordering.arrange_moves, _ordering.bring_move
 credit_fail_high = _ordering.credit_fail_high
 note_move = _history.note_move
 repeats, REPEATS = _repetition.repeats, _repetition.REPEATS
-table_key = _repetition.table_key
+salted_key, turned_move = _symmetry.salted_key, _symmetry.turned_move
 quiescence: Callable[..., int] = _quiescence.quiescence
 sound_moves = _foresight.sound_moves
 score_of_two_plies: Callable[..., int] = _foresight.score_of_two_plies
@@ -62,6 +64,10 @@ may_cut_by_estimate, correct_estimate = _rules.may_cut_by_estimate, _rules.corre
 begin_verification, depth_below = _rules.begin_verification, _rules.depth_below
 may_be_singular, left_out, leave_out = _rules.may_be_singular, _rules.left_out, _rules.leave_out
 key_without = _rules.key_without
+ask_estimate, estimate_of = _estimates.ask_estimate, _estimates.estimate_of
+first_row, shallow_depth = _prob_cut.first_row, _prob_cut.shallow_depth
+least_above, most_below = _prob_cut.least_above, _prob_cut.most_below
+is_askable, nest, ROW_BYTES = _prob_cut.is_askable, _prob_cut.nest, _prob_cut.ROW_BYTES
 keep_others, key_of_others = _root_moves.keep_others, _root_moves.key_of_others
 has_all_moves: Callable[..., int] = _root_moves.has_all_moves
 
@@ -76,6 +82,7 @@ BOUNDED = PRUNES and _game.has("upper_bound")
 QUIESCES = _notes.QUIESCES
 EXTENDS, PASSES, REDUCES, SKIPS = _rules.EXTENDS, _rules.PASSES, _rules.REDUCES, _rules.SKIPS
 SEES_CHECKS, ESTIMATES, SINGULAR = _rules.SEES_CHECKS, _rules.ESTIMATES, _rules.SINGULAR
+PROB_CUTS = _prob_cut.PROB_CUTS
 
 BOUNDS_MATES = STUCK and not FAIL_HARD
 ENHANCED = _flags.enhanced_cutoff and TABLE and PRUNES and not FAIL_HARD and not EXTRA_TURNS and not REPEATS
@@ -83,7 +90,7 @@ ENHANCED_DEPTH = 16
 """From this depth on a refutation found in the table is worth a probe of each child."""
 TABLE_DEPTH = _flags.table_depth
 KEEPS_PATH = REPEATS or SEES_CHECKS
-SELECTIVE = PASSES or REDUCES or SKIPS
+SELECTIVE = PASSES or REDUCES or SKIPS or PROB_CUTS
 LOOKS_AHEAD = _ordering.LOOKS_AHEAD
 RANK_SHIFT = _ordering.RANK_SHIFT
 ASKS_EARLY = TABLE and QUIESCES
@@ -106,12 +113,6 @@ def enter_path(position: Any, key: int, ply: int, memory: int) -> int:
     if REPEATS:
         write_int(memory + at.PATH_KEYS + ply * WORD_BYTES, as_int(key))
     return note_check(position, ply, memory) if SEES_CHECKS else 0
-
-
-@jit.helper
-def salted_key(position: Any, key: Word, memory: int) -> Word:
-    """Return the key under which this search holds a position in the table."""
-    return table_key(position, key) ^ read_word(memory + at.KEY_SALT)
 
 
 @jit.helper
@@ -276,19 +277,26 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
     # does not see, the principal variation is searched all the same.
     estimate = note_estimate(position, ply, memory) if ESTIMATES else 0
     entry = look_up(key, memory) if depth >= TABLE_DEPTH else MISS
-    table_move = entry_move(entry) if entry != MISS else NO_MOVE
+    table_move: int = turned_move(position, entry_move(entry)) if entry != MISS else NO_MOVE
     if entry != MISS and not (REPEATS and is_pv) and is_decided(entry, depth, alpha, beta, ply) == 1:
         count(memory, at.CUTOFFS)
         known = from_table(entry_score(entry), ply)
         return max(alpha, min(known, beta)) if FAIL_HARD else known
 
-    # Step 3. Cut by the estimate: far above the window or far below, or so good that even a null move stays above.
+    # Step 3. Cut by the estimate: far above the window or far below, or so good that even a null move stays above; or
+    # by what a shallow search foretells.
     improving = is_improving(estimate, ply, memory) if ESTIMATES else 0
     estimate = correct_estimate(estimate, entry, ply) if ESTIMATES else 0
     excluded = left_out(ply, memory) if SINGULAR else NO_MOVE
-    may_cut = ESTIMATES and excluded == NO_MOVE and may_cut_by_estimate(alpha, beta, ply, memory) == 1
-    if may_cut and estimate != at.UNKNOWN:
+    may_cut = (ESTIMATES or PROB_CUTS) and excluded == NO_MOVE and may_cut_by_estimate(alpha, beta, ply, memory) == 1
+    if ESTIMATES and may_cut and estimate != at.UNKNOWN:
         known = cut_by_estimate(position, key, estimate, improving, depth, alpha, beta, ply, memory)
+        if known != at.UNKNOWN:
+            return known
+
+    row = first_row(position, depth, memory) if PROB_CUTS and may_cut else 0
+    if PROB_CUTS and row != 0:
+        known = cut_by_probes(position, key, row, alpha, beta, ply, memory)
         if known != at.UNKNOWN:
             return known
 
@@ -391,7 +399,8 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
     if FAIL_HARD:
         best = max(alpha, min(best, beta))
     if depth >= TABLE_DEPTH:
-        remember(key, best, best_move, depth, alpha if PRUNES else OPEN_LOW, beta if PRUNES else OPEN_HIGH, ply, memory)
+        lower, upper = alpha if PRUNES else OPEN_LOW, beta if PRUNES else OPEN_HIGH
+        remember(key, best, turned_move(position, best_move), depth, lower, upper, ply, memory)
     return best
 
 
@@ -429,6 +438,36 @@ def cut_by_estimate(
         return at.UNKNOWN
     # A mate after a null move is no mate.
     return score if score < MATE_BOUND else beta
+
+
+@jit.spliced
+def cut_by_probes(position: Any, key: int, row: int, alpha: int, beta: int, ply: int, memory: int) -> int:
+    """Return the bound of a null window that shallow searches foretell, else `UNKNOWN`.
+
+    Parameters
+    ----------
+    position, key, alpha, beta, ply, memory
+        As in `search_node`.
+    row
+        Address of the first row of `search.prob_cut` for the node and its depth.
+    """
+    # The estimate tells which side of the window is worth a search.
+    is_above = estimate_of(position, memory) >= beta
+    while shallow_depth(row) > 0:
+        bar = least_above(row, beta) if is_above else most_below(row, alpha)
+        if is_askable(bar) == 1:
+            lower = bar - 1 if is_above else bar
+            nest(memory, 1)
+            score = search_node(position, key, shallow_depth(row), lower, lower + 1, ply, memory)
+            nest(memory, -1)
+            if read_int(memory + at.STATUS) != at.RUNNING:
+                return 0
+            if is_above and score >= bar:
+                return beta
+            if not is_above and score <= bar:
+                return alpha
+        row += ROW_BYTES
+    return at.UNKNOWN
 
 
 @jit.spliced
@@ -513,7 +552,7 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
         The score, by the contract of `search_node` for the window that the workspace then holds. It is void if
         `STATUS` is neither `RUNNING` nor changed by a narrowing that this function has dealt with.
     """
-    key = key_of_others(salted_key(position, key_of(position), memory), memory)
+    key = key_of_others(position, salted_key(position, key_of(position), memory), memory)
     write_int(memory + at.ROOT_KEY, as_int(key))
     result = outcome(position)
     if STUCK and result == DRAW and ply == 0 and depth > 0:
@@ -530,6 +569,7 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
     enter_path(position, key_of(position), ply, memory)
     write_int(memory + at.EXTENSION_END, 2 * (ply + depth))
     write_int(memory + at.NULL_PLY, 0)
+    write_int(memory + at.PROBE_NESTING, 0)
     leave_out(-1, NO_MOVE, memory)
     write_int(memory + at.PLAYED + (ply - 1) * WORD_BYTES, at.NOT_KNOWN)
     for before in (1, 2):

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from search import workspace as at
-from search.driver import Iteration, RootLine, SearchResult
 from search.limits import Limits, LimitsError
 from search.mcts_settings import MonteCarloSettings
 from search.mcts_standing import RootMove, Standing, merged, standing_of
 from search.mcts_tree import UNKNOWN
 from search.referee import Referee
+from search.results import Iteration, RootLine, SearchResult
 from search.searcher import Job, Outcome
 from search.searchers import AnySearcher
 from search.statistics import Statistics

@@ -236,7 +236,7 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
         A result ``r`` for the exact value ``v`` of the player to move: ``r <= alpha`` means ``v <= r``; otherwise
         ``r == v``, and the values are there. Void unless `STATUS` is `RUNNING`.
     """
-    key = key_of_others(salted_key(position, memory), memory)
+    key = key_of_others(position, salted_key(position, memory), memory)
     write_int(memory + at.ROOT_KEY, as_int(key))
     write_int(memory + at.STATUS, at.RUNNING)
     mover = as_int(player(position))

@@ -28,7 +28,7 @@ class MultiplayerSearcher(Searcher):
         if status == at.RUNNING and score > job.alpha:
             values = self._values(job.ply)
             line, statistics = self._whole_line(job, statistics)
-        best_move = line[0] if line else self._known_move(root_key, is_exact=False)
+        best_move = line[0] if line else self._known_move(job.position, root_key, is_exact=False)
         return Outcome(score, job.alpha, job.beta, status, line, statistics, best_move, values)
 
     def _searched(self, job: Job) -> tuple[int, int, Statistics]:

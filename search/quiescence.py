@@ -18,6 +18,7 @@ from tt_store.native import read_int, write_int
 from tt_store.table import MISS, entry_bound, entry_move, entry_score, probe
 
 _game, _flags = jit.binding(__name__)
+turned_move = jit.specialise("search.symmetry", _game, _flags).turned_move
 _notes = jit.specialise("search.bookkeeping", _game, _flags)
 _ordering = jit.specialise("search.ordering", _game, _flags)
 _selectivity = jit.specialise("search.selectivity", _game, _flags)
@@ -79,7 +80,7 @@ def quiescence(position: Any, key: int, alpha: int, beta: int, ply: int, fallen:
     if TABLE and fallen == 0:
         entry = probe(table, buckets, key)
         if entry != MISS:
-            table_move = entry_move(entry)
+            table_move = turned_move(position, entry_move(entry))
             score = from_table(entry_score(entry), ply)
             bound = entry_bound(entry)
             is_high = bound & BOUND_LOWER != 0 and score >= beta
@@ -134,5 +135,5 @@ def quiescence(position: Any, key: int, alpha: int, beta: int, ply: int, fallen:
 
     # Step 4. Store the result as of depth 0.
     if TABLE and fallen == 0:
-        remember(key, best, best_move, 0, alpha, beta, ply, memory)
+        remember(key, best, turned_move(position, best_move), 0, alpha, beta, ply, memory)
     return best

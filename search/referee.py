@@ -36,7 +36,9 @@ class Facts(NamedTuple):
     key: int
     """The 64-bit hash, as a signed integer."""
     table_key: int
-    """The hash under which a table holds the position: another one where a draw by the clock is near."""
+    """Another hash where a draw by the clock is near: equal where a search cannot tell positions apart."""
+    entry_key: int
+    """The hash under which a table holds the position, and those that are symmetric to it."""
     clock: int
     """Plies since a move that cannot be undone; 0 for games that have no clock."""
     is_chance: int = 0
@@ -193,8 +195,15 @@ class Referee:
         extension, reduction = self.rulebook.depth_change(rank, number, depth, int(gives_check))
         return int(extension), int(reduction)
 
+    def turned_move(self, position: Any, move: int) -> int:
+        """Return a move of the table's entry for a position as the position has it; `NO_MOVE` stays."""
+        return int(self.rulebook.turned_move(position, move))
+
     def known_move(self, segment: Segment, key: int) -> int:
-        """Return the move that a table holds for a salted hash (signed), `NO_MOVE` if none; it may be illegal."""
+        """Return the move that a table holds for a salted hash (signed), as the entry has it; `NO_MOVE` if none.
+
+        It may be illegal.
+        """
         return unpack(self.rulebook.probe_table(segment.table_address, segment.buckets, key)).move
 
     def line_texts(self, position: Any, line: Iterable[int]) -> list[str]:
@@ -212,6 +221,7 @@ class Referee:
         self.rulebook.facts_of(position, self._buffer.ctypes.data)
         self.rulebook.list_moves(position, self._buffer.ctypes.data)
         self.rulebook.play_move(position, int(self._buffer[0]))
+        self.rulebook.turned_move(position, int(self._buffer[0]))
         self.rulebook.probe_table(address, 1, 0)
         self.rulebook.rank_of(position, int(self._buffer[0]), position)
         self.rulebook.depth_change(0, 0, 0, 0)

@@ -6,6 +6,8 @@ holds that root under a key of its own: a position without some of its moves is 
 
 from __future__ import annotations
 
+from typing import Any
+
 from search import jit
 from search import workspace as at
 from search.rules import mix
@@ -13,6 +15,7 @@ from tt_store.layout import WORD_BYTES
 from tt_store.native import Word, as_word, read_int, write_int
 
 _game, _flags = jit.binding(__name__)
+turned_move = jit.specialise("search.symmetry", _game, _flags).turned_move
 
 LEFT_OUT = at.left_out_offset(_game.max_moves)
 
@@ -48,9 +51,17 @@ def keep_others(begin: int, last: int, memory: int) -> int:
 
 
 @jit.helper
-def key_of_others(key: Word, memory: int) -> Word:
-    """Return the key under which the table holds the root, the same for any order of the moves that it leaves out."""
+def key_of_others(position: Any, key: Word, memory: int) -> Word:
+    """Return the key under which the table holds the root, the same for any order of the moves that it leaves out.
+
+    Parameters
+    ----------
+    position, key
+        The root, and its salted key with all moves.
+    memory
+        Address of the workspace.
+    """
     begin = memory + LEFT_OUT
     for cursor in range(begin, begin + read_int(memory + at.LEFT_OUT_MOVES) * WORD_BYTES, WORD_BYTES):
-        key = key ^ mix(as_word(read_int(cursor)))
+        key = key ^ mix(as_word(turned_move(position, read_int(cursor))))
     return key

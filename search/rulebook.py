@@ -5,12 +5,13 @@ Instantiated like the kernel, so that they come from disk in milliseconds; `sear
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from search import jit
 from search.chance_rules import chance_rules_of
 from search.player_rules import player_rules
-from tt_store.native import as_int, as_word
+from tt_store.native import Word, as_int, as_word
 from tt_store.table import probe
 
 _game, _flags = jit.binding(__name__)
@@ -18,6 +19,9 @@ _moves, _play, _outcome, _key, _evaluate = _game.moves, _game.play, _game.outcom
 _side_to_move, _stuck, _clock = _game.side_to_move, _game.stuck, _game.clock
 _is_chance = chance_rules_of(_game).is_chance
 _table_key = jit.specialise("search.repetition", _game, _flags).table_key
+_symmetry = jit.specialise("search.symmetry", _game, _flags)
+_entry_key: Callable[..., Word] = _symmetry.entry_key
+_turned_move: Callable[..., int] = _symmetry.turned_move
 _STUCK = _game.has("stuck")
 _order, _is_quiet, _in_check = _game.order, _game.is_quiet, _game.in_check
 _TELLS_QUIET = _game.has("is_quiet")
@@ -39,8 +43,8 @@ def play_move(position: Any, move: int) -> Any:
 
 
 @jit.cached
-def facts_of(position: Any, room: int) -> tuple[int, int, int, int, int, int, int]:
-    """Return what `search.referee.Facts` holds, in its order; hash and table's key are signed integers.
+def facts_of(position: Any, room: int) -> tuple[int, int, int, int, int, int, int, int]:
+    """Return what `search.referee.Facts` holds, in its order; hashes are signed integers.
 
     There is room for a position's moves at an address.
     """
@@ -50,7 +54,14 @@ def facts_of(position: Any, room: int) -> tuple[int, int, int, int, int, int, in
     key = _key(position)
     table_key = as_int(_table_key(position, key))
     side, is_chance = _side_to_move(position), _is_chance(position)
-    return result, _evaluate(position), side, as_int(key), table_key, _clock(position), is_chance
+    entry_key = as_int(_entry_key(position, key))
+    return result, _evaluate(position), side, as_int(key), table_key, entry_key, _clock(position), is_chance
+
+
+@jit.cached
+def turned_move(position: Any, move: int) -> int:
+    """Return a move of a table's entry as the position has it."""
+    return _turned_move(position, move)
 
 
 @jit.cached

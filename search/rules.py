@@ -47,6 +47,9 @@ Optional names::
     has_pieces(position)        @helper, 1 or 0: whether to be on the move is hardly ever a burden
     sound_moves(position, end)  @helper: push the legal moves after which the opponent cannot win with the next one.
                                 Only the search asks, where the side to move cannot win with its next move either
+    shared_key(position)        @helper, with `shared_move`: the hash under which the table holds a position and those
+                                symmetric to it; equal for all of them, or told apart, as the game likes
+    shared_move(position, move) @helper: a move as the position that the shared key stands for has it; its own inverse
     SOLVE_TABLE_DEPTH           when solving, a node of less depth is cheaper to search than to look up in the table
     plies_left(position)        plain: no game from here lasts longer; the search then knows when it is complete
     next_depth(position, depth) plain: the depth that iterative deepening tries after one, by default the next
@@ -54,6 +57,10 @@ Optional names::
     mirror(position)            plain: a symmetric position of equal value, for tests
     swap_sides(position)        plain: the same board with the other side to move, for tests
     root_position(position)     plain: what a search begins with where it is asked for a position; by default the same
+    prob_cut_stage(position, depth)  @helper, with PROB_CUTS, rows of `ProbCut`: the stage of the game whose rows are
+                                good for a search of a depth; below 0 where it must cut nothing: surely where it comes
+                                to the end of the game, for then its value is taken for the exact one
+    PROB_CUT_PERCENT            how sure a cut must be: by so many hundredths of a row's deviation; 150 by default
     PLAYERS                     how many play, where that is not two against each other: see `search.player_rules`
     playout(position, random, room)  @helper: the result of a random game from an ongoing position for its side to move,
                                 1, 0 or -1, found quicker than move by move; `search.random_stream.draw(random, count)`
@@ -77,10 +84,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
+from search.flags import Flags
 from search.jit import helper, inlined
 from search.scores import INFINITY, MATE, MATE_BOUND, mate_distance
 from tt_store.errors import RootsplitError
@@ -95,14 +103,35 @@ _REQUIRED = (
     "Position", "MAX_MOVES", "START", "moves", "play", "outcome", "key", "evaluate",
     "parse", "text", "move_text", "parse_move",
 )  # fmt: skip
+_TOGETHER = (("shared_key", "shared_move"), ("solve_leaf", "is_late", "LATE_PLIES"))
+"""Optional names of which a game defines all or none."""
 _FIELD_TYPES = (np.uint64, np.int64)
 _RECENT_TEXTS = 64
+_PROB_CUT_PERCENT = 150
 _parameters: dict[str, str] = {}
 """Of each module of a game, by its name."""
 
 
 class RulesError(RootsplitError):
     """A game, a position or a move that does not exist or is not allowed."""
+
+
+SLOPE_SHIFT = 8
+
+
+class ProbCut(NamedTuple):
+    """How a shallow search foretells a deep one at a stage of the game: on a line, with a known error."""
+
+    stage: int
+    """0 or more."""
+    deep: int
+    shallow: int
+    """Their depths, ``0 < shallow < deep``."""
+    slope: int
+    """Above 0, in units of 2 to the power of minus `SLOPE_SHIFT`."""
+    offset: int
+    deviation: int
+    """The standard deviation of the deep score from the line, 0 or more; both in the game's units."""
 
 
 @helper
@@ -151,6 +180,11 @@ def _even_exchange(_position: Any, _move: int, threshold: int) -> int:
 @helper
 def _no_estimate(_position: Any, _memory: int) -> int:
     return 0
+
+
+@helper
+def _no_stage(_position: Any, _depth: int) -> int:
+    return -1
 
 
 @helper
@@ -228,6 +262,10 @@ class Game:
     pass_turn: PassRule
     """Does nothing by default."""
     sound_moves: MovesRule
+    shared_key: PositionRule
+    """0 by default."""
+    shared_move: MoveRule
+    """0 by default."""
     """None by default."""
     solve_table_depth: int
     """0 by default: all nodes are looked up in the table."""
@@ -238,6 +276,11 @@ class Game:
     """No game lasts longer from a late position."""
     upper_bound: BoundRule
     """`INFINITY` by default."""
+    prob_cut_stage: MovesRule
+    """-1 by default."""
+    prob_cuts: tuple[ProbCut, ...]
+    prob_cut_percent: int
+    """How sure a cut must be, in hundredths of a deviation."""
     ended_lines: int
     """For how many lines perft counts one that ends sooner."""
 
@@ -254,9 +297,18 @@ class Game:
         return self.history_size + -(-shorts * SHORT_BYTES // WORD_BYTES)
 
     @property
-    def is_selective(self) -> bool:
-        """Whether the search may leave out moves, or search them less deeply, by rules that the game defines."""
-        return self.has("in_check")
+    def has_prob_cuts(self) -> bool:
+        """Whether the game tells how a shallow search foretells a deep one."""
+        return self.has("prob_cut_stage")
+
+    def is_selective(self, flags: Flags) -> bool:
+        """Tell whether a variant of the search may leave out moves, or search them less deeply, in this game."""
+        by_moves = flags.judges_moves and self.has("in_check")
+        return flags.may_select and (by_moves or (flags.prob_cut and self.has_prob_cuts))
+
+    def leaves_out(self, flags: Flags) -> bool:
+        """Tell whether a variant of the search may miss a mate within its depth in this game: extensions miss none."""
+        return self.is_selective(flags._replace(check_extension=False, singular_extension=False))
 
     @property
     def label(self) -> str:
@@ -403,6 +455,12 @@ def game_of(module: ModuleType, name: str, parameters: str) -> Game:
     ]
     if missing:
         raise RulesError(f"the game {name} does not define {', '.join(missing)}")
+    for group in _TOGETHER:
+        defined = [rule for rule in group if hasattr(module, rule)]
+        if defined and len(defined) < len(group):
+            raise RulesError(f"the game {name} defines {defined[0]}, but not all of {', '.join(group)}")
+    if hasattr(module, "shared_key") and (has_players or hasattr(module, "is_chance")):
+        raise RulesError(f"the game {name} defines shared_key, which is for games of two players without chance")
     hints = get_type_hints(module.Position)
     field_types = tuple(hints[field] for field in module.Position._fields)
     wrong = [kind for kind in field_types if kind not in _FIELD_TYPES]
@@ -442,13 +500,28 @@ def game_of(module: ModuleType, name: str, parameters: str) -> Game:
         exchange_at_least=getattr(module, "exchange_at_least", _even_exchange),
         pass_turn=getattr(module, "pass_turn", _same_position),
         sound_moves=getattr(module, "sound_moves", _no_moves),
+        shared_key=getattr(module, "shared_key", _no_count),
+        shared_move=getattr(module, "shared_move", _no_order),
         solve_table_depth=int(getattr(module, "SOLVE_TABLE_DEPTH", 0)),
         is_late=getattr(module, "is_late", _no_count),
         solve_leaf=getattr(module, "solve_leaf", _no_solution),
         late_plies=int(getattr(module, "LATE_PLIES", 0)),
         upper_bound=getattr(module, "upper_bound", _no_bound),
+        prob_cut_stage=getattr(module, "prob_cut_stage", _no_stage),
+        prob_cuts=_checked_prob_cuts(module, name),
+        prob_cut_percent=int(getattr(module, "PROB_CUT_PERCENT", _PROB_CUT_PERCENT)),
         ended_lines=int(getattr(module, "ENDED_LINES", 0)),
     )
+
+
+def _checked_prob_cuts(module: ModuleType, name: str) -> tuple[ProbCut, ...]:
+    rows = tuple(ProbCut(*row) for row in getattr(module, "PROB_CUTS", ()))
+    if bool(rows) != hasattr(module, "prob_cut_stage"):
+        raise RulesError(f"the game {name} must define PROB_CUTS and prob_cut_stage together")
+    for row in rows:
+        if row.stage < 0 or not 0 < row.shallow < row.deep or row.slope <= 0 or row.deviation < 0:
+            raise RulesError(f"a row of PROB_CUTS in {name} is out of range: {row}")
+    return rows
 
 
 def game_names() -> list[str]:

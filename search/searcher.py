@@ -163,7 +163,7 @@ class Searcher:
         line: tuple[int, ...] = ()
         if status == at.RUNNING and score > window[0]:
             line = self._line(job)
-        best_move = line[0] if line else self._known_move(self._get(at.ROOT_KEY), is_exact=False)
+        best_move = line[0] if line else self._known_move(job.position, self._get(at.ROOT_KEY), is_exact=False)
         return Outcome(score, *window, status, line, statistics, best_move)
 
     def forget(self) -> None:
@@ -210,21 +210,26 @@ class Searcher:
         key = self._get(at.ROOT_KEY)
         while len(line) < job.depth:
             if line:
-                key = self.referee.facts(position).table_key ^ job.salt ^ self._variant_salt
-            move = self._known_move(key, is_exact=True)
+                key = self.referee.facts(position).entry_key ^ job.salt ^ self._variant_salt
+            move = self._known_move(position, key, is_exact=True)
             if move == NO_MOVE or move not in self.referee.legal_moves(position):
                 break
             line.append(move)
             position = self.referee.play(position, move)
         return () if line and line[0] in job.left_out else tuple(line)
 
-    def _known_move(self, key: int, *, is_exact: bool) -> int:
-        """Return the table's move for a salted key, of any entry or only of an exact one; perhaps an illegal one."""
+    def _known_move(self, position: Any, key: int, *, is_exact: bool) -> int:
+        """Return the table's move for a position of a salted key, of any entry or only of an exact one.
+
+        It may be illegal.
+        """
         if not self.flags.table:
             return NO_MOVE
         segment = self.segment
         entry = unpack(self.referee.rulebook.probe_table(segment.table_address, segment.buckets, key))
-        return entry.move if entry.bound == BOUND_EXACT or not is_exact else NO_MOVE
+        if is_exact and entry.bound != BOUND_EXACT:
+            return NO_MOVE
+        return self.referee.turned_move(position, entry.move)
 
     def _put(self, offset: int, value: int) -> None:
         self._memory[offset // WORD_BYTES] = value

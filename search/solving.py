@@ -13,10 +13,10 @@ from enum import StrEnum
 from typing import Any
 
 from search.aspiration import Window
-from search.driver import Iteration, RootLine, RootSearch, SearchResult
 from search.flags import Flags
 from search.limits import MAX_DEPTH
 from search.referee import Referee
+from search.results import Iteration, RootLine, RootSearch, SearchResult
 from search.rules import Game, RulesError
 from search.scores import DRAW, MATE
 from search.statistics import Statistics
@@ -100,8 +100,8 @@ class Bracket:
 
 
 def solving_flags(game: Game, flags: Flags) -> Flags:
-    """Return the variant of the kernel that solves a game best."""
-    return flags._replace(table_depth=game.solve_table_depth)
+    """Return the variant of the kernel that solves a game best, and cuts nothing that is only probable."""
+    return flags._replace(table_depth=game.solve_table_depth, prob_cut=flags.prob_cut and not game.has_prob_cuts)
 
 
 def plies_to_solve(game: Game, position: Any) -> int:

@@ -70,6 +70,9 @@ LEFT_OUT_MOVES = 33 * WORD_BYTES
 ROOT_KEY = 34 * WORD_BYTES
 """The key under which the table holds the task's root."""
 
+PROBE_NESTING = 35 * WORD_BYTES
+"""How many shallow searches that foretell a deep one lie around the running node; see `search.prob_cut`."""
+
 KILLERS = _HEADER_WORDS * WORD_BYTES
 KILLERS_A_PLY = 2
 LENGTHS = KILLERS + MAX_PLY * KILLERS_A_PLY * WORD_BYTES

@@ -12,7 +12,8 @@ from conftest import REPOSITORY, silent
 
 from cluster.batch.settings import RunSettings, SettingsError
 from cluster.executor import SerialExecutor
-from cluster.session import SearchRequest, Session, open_session
+from cluster.request import SearchRequest
+from cluster.session import Session, open_session
 from search.algorithms import SOUND, Kind, chosen, flags_for, kind_of
 from search.flags import Algorithm, Flags, Pruning, Star
 from search.limits import Limits

@@ -18,7 +18,7 @@ from cluster.batch.rows import Expectation, InputRow, Overrides
 from cluster.batch.runner import Runner
 from cluster.batch.settings import RunSettings, SettingsError
 from cluster.records import RecordError
-from cluster.session import SearchRequest
+from cluster.request import SearchRequest
 from cluster.simulated_executor import ClusterModel
 from cluster.simulation import simulate
 from search.limits import Limits

@@ -22,7 +22,8 @@ from oracle_chance import (
     real_value,
 )
 
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from search import workspace as at
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Algorithm, Flags, Pruning, Star
@@ -245,7 +246,7 @@ def test_what_cannot_be_asked_is_refused(bench: Bench, executor: MakeExecutor) -
     depth = Limits(depth=2)
     with Session(bench.game, opened, 1.0, silent) as session:
         for request, sentence in (
-            (SearchRequest(texts[0], limits=depth, strategy="dynamic"), "split at the root alone"),
+            (SearchRequest(texts[0], limits=depth, strategy="dynamic"), "the strategy is root or single, not dynamic"),
             (SearchRequest(texts[0], limits=Limits(mate=3)), "proves no mates"),
             (SearchRequest(texts[0], limits=depth, contempt=20_001), "a draw must cost less"),
             (SearchRequest(texts[1], limits=depth, strategy="root"), "chance moves first"),

@@ -23,10 +23,11 @@ from cluster.checkpoint import Checkpoint, CheckpointError, Identity
 from cluster.checkpointer import CheckpointFile
 from cluster.executor import SerialExecutor
 from cluster.fingerprint import Fingerprint
-from cluster.session import SearchRequest, Session
-from search.driver import Iteration, RootLine
+from cluster.request import SearchRequest
+from cluster.session import Session
 from search.flags import Flags
 from search.limits import Limits
+from search.results import Iteration, RootLine
 from search.rules import Game
 from search.statistics import Statistics
 from tt_store.deepest import deepest

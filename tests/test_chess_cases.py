@@ -12,7 +12,8 @@ from conftest import silent
 
 from cluster.executor import SerialExecutor, ThreadExecutor
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session, open_session
+from cluster.request import SearchRequest
+from cluster.session import Session, open_session
 from cluster.simulated_executor import SimulatedExecutor
 from search.aspiration import Aspiration
 from search.controls import CONTROL_WORDS, Controls

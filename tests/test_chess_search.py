@@ -15,13 +15,15 @@ from conftest import silent
 
 from cluster.executor import SerialExecutor, ThreadExecutor
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from cluster.simulated_executor import SimulatedExecutor
 from search.controls import CONTROL_WORDS, Controls
-from search.driver import Iteration, search
+from search.driver import search
 from search.flags import Flags
 from search.limits import Limits
 from search.referee import Referee
+from search.results import Iteration
 from search.rules import load_game
 from search.scores import INFINITY, MATE, mate_distance
 from search.searcher import Job, Outcome, Searcher

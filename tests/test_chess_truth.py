@@ -11,7 +11,8 @@ import pytest
 from conftest import silent
 
 from cluster.executor import ThreadExecutor
-from cluster.session import SearchRequest, Session, open_session
+from cluster.request import SearchRequest
+from cluster.session import Session, open_session
 from search.limits import Limits
 from search.referee import Referee
 from search.rules import Game, load_game

@@ -10,7 +10,8 @@ from conftest import silent
 
 from cluster.executor import Event, ResultEvent, ThreadExecutor
 from cluster.records import Task
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from cluster.simulated_executor import SimulatedExecutor
 from cluster.split_settings import SplitSettings
 from search.driver import search

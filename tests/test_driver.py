@@ -10,9 +10,10 @@ import pytest
 from conftest import silent
 
 from search.controls import CONTROL_WORDS, Controls
-from search.driver import Iteration, OneCore, RootResult, SearchResult, deepen, search
+from search.driver import OneCore, deepen, search
 from search.limits import Limits
 from search.referee import Referee
+from search.results import Iteration, RootResult, SearchResult
 from search.rules import Game
 from search.scores import DRAW, MATE, mate_distance
 from search.searcher import Job, Searcher

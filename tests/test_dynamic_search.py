@@ -7,7 +7,8 @@ import pytest
 from cluster.dynamic_splitter import DynamicSplitter
 from cluster.executor import Executor, SerialExecutor, ThreadExecutor
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.split_settings import SplitSettings
 from search.driver import search

@@ -14,7 +14,8 @@ from oracle_chance import EinStein
 
 from cluster.batch.library import analyse
 from cluster.executor import SerialExecutor, ThreadExecutor
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from search.algorithms import flags_for
 from search.driver import search
 from search.limits import Limits

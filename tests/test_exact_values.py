@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from cluster.session import SearchRequest, Session, open_session
+from cluster.request import SearchRequest
+from cluster.session import Session, open_session
 from search.rules import RulesError
 
 DATA = Path(os.environ.get("ROOTSPLIT_DATA", Path(__file__).parents[2] / "shared" / "data")) / "connect4"

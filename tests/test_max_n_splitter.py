@@ -11,7 +11,7 @@ from cluster.splitter import Root
 from cluster.upper_tree import Child
 from search import workspace as at
 from search.aspiration import FULL_WINDOW
-from search.driver import RootResult
+from search.results import RootResult
 from search.statistics import Statistics
 
 CASES = 2_000

@@ -19,12 +19,12 @@ from cluster.executor import SerialExecutor
 from cluster.monte_carlo import MonteCarloSplitter
 from cluster.position_rules import words_of
 from cluster.records import Task, TaskResult, WorkerInfo, pack_tasks, unpack_tasks
-from cluster.session import SearchRequest, Session, open_session
+from cluster.request import SearchRequest
+from cluster.session import Session, open_session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.splitter import Root
 from search import workspace as at
 from search.aspiration import FULL_WINDOW
-from search.driver import Iteration
 from search.flags import Algorithm, Flags
 from search.limits import Limits
 from search.mcts_driver import Growth
@@ -32,6 +32,7 @@ from search.mcts_settings import MonteCarloSettings, Slice
 from search.mcts_standing import RootMove, Standing
 from search.mcts_tree import LOST, UNKNOWN, WON
 from search.referee import Referee
+from search.results import Iteration
 from search.rules import Game, RulesError
 from search.statistics import Statistics
 from tt_store.errors import RunFailedError

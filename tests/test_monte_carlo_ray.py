@@ -13,7 +13,8 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 import ray
 
 from cluster.ray_executor import RayExecutor
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from search.flags import Algorithm, Flags
 from search.limits import Limits
 from search.rules import load_game

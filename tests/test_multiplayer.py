@@ -16,7 +16,8 @@ from player_trees import KINDS, TREE_GAME, grown, node_count, planted, tree_game
 
 import cluster
 from cluster.executor import Executor
-from cluster.session import SearchRequest, Session, open_session
+from cluster.request import SearchRequest
+from cluster.session import Session, open_session
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Algorithm, Flags, Pruning
 from search.limits import Limits
@@ -283,7 +284,7 @@ def test_what_contradicts_itself_is_refused(variant: Callable[[str, str], Game])
 def test_what_is_made_for_two_sides_is_refused() -> None:
     for request, reason in (
         (SearchRequest(algorithm="alpha-beta"), "alpha-beta is not sound .* several players: use max\\^n or paranoid"),
-        (SearchRequest(strategy="dynamic"), "max\\^n is split at the root alone"),
+        (SearchRequest(strategy="dynamic"), "the strategy is root or single, not dynamic"),
         (SearchRequest(limits=Limits(mate=2)), "proves no mates"),
         (SearchRequest(contempt=5), "no draws"),
         (SearchRequest("RGB/RGB/RGR"), r"is over in this position \(score 4 3 2\)"),

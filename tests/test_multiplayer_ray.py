@@ -18,7 +18,8 @@ from ray.cluster_utils import Cluster
 
 from cluster.executor import SerialExecutor
 from cluster.ray_executor import RayExecutor
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from search.algorithms import flags_for
 from search.flags import Flags
 from search.limits import Limits

@@ -19,14 +19,16 @@ from cluster.cli import main
 from cluster.executor import Executor, SerialExecutor, ThreadExecutor
 from cluster.records import RecordError, Task, pack_tasks, unpack_tasks
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session, checked_game
+from cluster.request import SearchRequest, checked_game
+from cluster.session import Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.split_settings import SplitSettings
 from search.aspiration import Window
-from search.driver import RootResult, deepen, search
+from search.driver import deepen, search
 from search.flags import FULL_WIDTH, Flags
 from search.limits import MAX_FIRST_MOVES, Limits
 from search.referee import Referee
+from search.results import RootResult
 from search.rules import Game, RulesError, load_game
 from search.scores import MATE, mate_distance
 from search.statistics import Statistics

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from numba import njit
 
 from cluster.cli import main
-from cluster.session import SearchRequest, open_session
+from cluster.request import SearchRequest
+from cluster.session import open_session
 from search.controls import CONTROL_WORDS, Controls
-from search.driver import SearchResult, search
+from search.driver import search
 from search.flags import Flags, Pruning
 from search.games.othello.board import DISC, PASS
 from search.games.othello.endgame import SOLVED_SQUARES
@@ -29,6 +30,7 @@ from search.games.othello.stability import stable
 from search.limits import Limits
 from search.perft import LeafCounter
 from search.referee import Referee
+from search.results import SearchResult
 from search.rules import RulesError, load_game
 from search.searcher import Job, Searcher
 from search.solving import Question

@@ -34,12 +34,14 @@ from cluster.ray_errors import ClusterError
 from cluster.ray_executor import RayExecutor
 from cluster.ray_machines import Machine
 from cluster.records import Task, TaskResult, WorkerInfo
-from cluster.session import SearchRequest, Session, open_session
+from cluster.request import SearchRequest
+from cluster.session import Session, open_session
 from search import workspace as at
 from search.algorithms import flags_for
-from search.driver import Iteration, search
+from search.driver import search
 from search.flags import Flags
 from search.limits import NO_NODE_LIMIT, Limits
+from search.results import Iteration
 from search.rules import load_game
 from search.scores import INFINITY
 from tt_store.errors import RunFailedError, TableError

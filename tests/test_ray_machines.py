@@ -20,7 +20,8 @@ warnings.simplefilter("ignore")
 from ray.cluster_utils import Cluster
 
 from cluster.ray_executor import RayExecutor
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from cluster.split_settings import SplitSettings
 from search.driver import search
 from search.flags import Flags

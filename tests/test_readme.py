@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster.session import SearchRequest, open_session
+from cluster.request import SearchRequest
+from cluster.session import open_session
 from search.algorithms import flags_for
 from search.driver import search
 from search.flags import Algorithm, Flags

@@ -6,10 +6,11 @@ import pytest
 from conftest import MakeExecutor, silent
 
 from cluster.executor import ThreadExecutor
+from cluster.request import SearchRequest
 from cluster.scaling.crew import Crew
 from cluster.scaling.plan import BATCH, LIMIT, STANDARD, Configuration, PlannedRun, Problem
 from cluster.scaling.runner import Bench, Runner
-from cluster.session import SearchRequest, Session
+from cluster.session import Session
 from cluster.simulated_executor import SimulatedExecutor
 from cluster.split_settings import SplitSettings
 from search.driver import search

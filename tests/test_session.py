@@ -16,12 +16,14 @@ from conftest import EXECUTOR_KINDS, MakeExecutor, silent
 from cluster.coordinator import _NodePool
 from cluster.executor import Executor, ThreadExecutor
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session, open_session
+from cluster.request import SearchRequest
+from cluster.session import Session, open_session
 from cluster.strategies import STRATEGIES
-from search.driver import SearchResult, search
+from search.driver import search
 from search.flags import Flags
 from search.limits import Limits
 from search.referee import Referee
+from search.results import SearchResult
 from search.rules import Game, RulesError
 from search.scores import DRAW, MATE, mate_distance
 from tt_store.errors import RootsplitError, TableError

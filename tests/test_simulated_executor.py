@@ -9,7 +9,8 @@ import pytest
 
 from cluster.executor import ResultEvent
 from cluster.records import Task
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.simulation import simulate
 from search import workspace as at

@@ -14,7 +14,8 @@ from numba import njit
 
 from cluster.executor import ThreadExecutor
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from search.flags import Flags
 from search.limits import Limits
 from search.referee import Referee

@@ -15,8 +15,8 @@ from cluster.splitter import Root, Splitter
 from cluster.upper_tree import Child
 from search import workspace as at
 from search.aspiration import FULL_WINDOW, Window
-from search.driver import RootResult
 from search.limits import NO_NODE_LIMIT
+from search.results import RootResult
 from search.scores import INFINITY, MATE
 from search.statistics import Statistics
 

@@ -17,7 +17,8 @@ import pytest
 
 from cluster.executor import ThreadExecutor
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session, open_session
+from cluster.request import SearchRequest
+from cluster.session import Session, open_session
 from search.driver import search
 from search.flags import Flags
 from search.limits import Limits

@@ -10,12 +10,13 @@ from typing import Any
 from cluster.batch.jobs import Answer, Line, PositionJob, Status, Step
 from cluster.report import AT_BOUND, BOUND_NAMES
 from search.controls import CELLS
-from search.driver import OneCore, RootLine, SearchResult, deepen
+from search.driver import OneCore, deepen
 from search.flags import Algorithm
 from search.limits import stopped_after
 from search.mcts_driver import Growth, grow
 from search.mcts_tree import tree_number
 from search.referee import Referee
+from search.results import RootLine, SearchResult
 from search.rules import Game
 from search.searcher import Job
 from search.searchers import AnySearcher
@@ -76,10 +77,10 @@ class Analyst:
             elif job.solve is not None:
                 result = solve(root_search, referee, position, Question(job.solve))
             else:
-                is_selective = game.is_selective and searcher.flags.is_selective
                 result = deepen(
                     root_search, referee, position, job.limits,
-                    is_selective=is_selective, multipv=job.multipv, has_windows=searcher.flags.has_windows,
+                    is_selective=game.leaves_out(searcher.flags), multipv=job.multipv,
+                    has_windows=searcher.flags.has_windows,
                 )  # fmt: skip
         return answer_of(referee, result, job, time.monotonic() - started_s)
 

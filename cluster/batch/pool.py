@@ -13,7 +13,7 @@ from cluster.batch.settings import RunSettings, SettingsError
 from cluster.cluster_options import ClusterOptions
 from cluster.executor import WorkerJoined, WorkerLost
 from cluster.records import WorkerInfo
-from cluster.session import cores
+from cluster.request import cores
 from search.controls import CONTROL_WORDS, MAX_WORKERS, Controls
 from search.referee import print_notice
 from search.rules import Game

@@ -11,7 +11,8 @@ from cluster.batch.pool import ThreadPool
 from cluster.batch.settings import RunSettings, SettingsError
 from cluster.cluster_options import ClusterOptions
 from cluster.executor import ThreadExecutor
-from cluster.session import SearchRequest, Session, cores
+from cluster.request import SearchRequest, cores
+from cluster.session import Session
 from search.limits import Limits
 from search.referee import print_notice
 from search.rules import Game

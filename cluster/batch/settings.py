@@ -95,7 +95,7 @@ class RunSettings:
         if self.solve is not None:
             plies_to_solve(game, game.parse(game.start_text))
             flags = solving_flags(game, flags)
-        elif is_for_mate and game.is_selective:
+        elif is_for_mate and game.is_selective(flags):
             flags = FULL_WIDTH
         flags = flags_for(game, self.algorithm, flags)
         if (is_for_mate or self.solve is not None) and flags.algorithm not in PROVES_MATES:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cluster.session import cores
+from cluster.request import cores
 from tt_store.memory import available_bytes
 
 _PACKAGES = ("rootsplit", "numba", "llvmlite", "numpy", "ray", "matplotlib")

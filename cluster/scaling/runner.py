@@ -15,11 +15,12 @@ from cluster.executor import Executor, ResultEvent, ThreadExecutor
 from cluster.position_rules import words_of
 from cluster.records import Task, WorkerInfo
 from cluster.report import SearchReport
+from cluster.request import SearchRequest
 from cluster.scaling.crew import Crew, Span, crews_of_one, spread
 from cluster.scaling.plan import BATCH, LIMIT, SIMULATED, THREADS, Configuration, PlannedRun, Problem
 from cluster.scaling.positions import PositionLine
 from cluster.scaling.records import Costs, IterationTime, RunRecord, duration_counts
-from cluster.session import SearchRequest, Session
+from cluster.session import Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.split_settings import SplitSettings
 from cluster.strategies import SINGLE

@@ -7,7 +7,8 @@ import threading
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
 
-from cluster.session import SearchRequest, Session, open_session
+from cluster.request import SearchRequest
+from cluster.session import Session, open_session
 from cluster.uci.commands import CommandError, Go, PositionCommand, parse_go, parse_position, parse_setoption
 from cluster.uci.options import CLEAR_HASH, Options, changed, declarations
 from cluster.uci.thinking import Thinking

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable
 
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from cluster.uci.clock import UNLIMITED, Clock, Patience
 from cluster.uci.commands import Go
 from cluster.uci.information import info_line
-from search.driver import FailedWindow, Iteration
 from search.referee import Referee
+from search.results import FailedWindow, Iteration
 from search.statistics import Statistics
 from tt_store.errors import RootsplitError
 from tt_store.layout import BOUND_EXACT

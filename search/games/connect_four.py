@@ -50,6 +50,8 @@ MAX_MOVES = WIDTH
 START = ""
 SOLVE_TABLE_DEPTH = 8
 """Measured: most looked-up entries are a miss of the processor's cache, and subtrees of seven plies cost less."""
+SHARED_STONES = 20
+"""Positions of fewer stones share the table's entries with their mirror images; later hardly both are met."""
 _COLUMN_BITS = HEIGHT + 1
 _COLUMN = (1 << HEIGHT) - 1
 _BOTTOM_ROW = sum(1 << _COLUMN_BITS * column for column in range(WIDTH))
@@ -59,6 +61,8 @@ BOARD = np.uint64(_BOTTOM_ROW * _COLUMN)
 COLUMN = np.uint64(_COLUMN)
 ODD_ROWS = np.uint64(_BOTTOM_ROW * sum(1 << row for row in range(0, HEIGHT, 2)))
 EVEN_ROWS = np.uint64(_BOTTOM_ROW * sum(1 << row for row in range(1, HEIGHT, 2)))
+WHOLE_COLUMN = np.uint64((1 << _COLUMN_BITS) - 1)
+"""With its guard."""
 ONE = np.uint64(1)
 NOTHING = np.uint64(0)
 
@@ -162,6 +166,35 @@ def outcome(position: Position) -> int:
 def key(position: Position) -> Word:
     """Hash the position: own stones plus a marker atop each column are unique (Tromp)."""
     return mix(position.own + position.mask + BOTTOM)
+
+
+@helper
+def shared_key(position: Position) -> Word:
+    """Hash a position like its mirror image, as long as so few stones have been played that both may come about."""
+    word = position.own + position.mask + BOTTOM
+    if count_ones(position.mask) < SHARED_STONES:
+        mirrored = mirrored_word(word)
+        word = min(word, mirrored)
+    return mix(word)
+
+
+@helper
+def shared_move(position: Position, move: int) -> int:
+    """Return the column of the mirror image where that one stands for both in the table."""
+    word = position.own + position.mask + BOTTOM
+    if count_ones(position.mask) < SHARED_STONES and mirrored_word(word) < word:
+        return WIDTH + 1 - move
+    return move
+
+
+@inlined
+def mirrored_word(word: Word) -> Word:
+    """Return a word with its columns in reverse order."""
+    mirrored = NOTHING
+    for column in range(WIDTH):
+        bits = (word >> np.uint64(_COLUMN_BITS * column)) & WHOLE_COLUMN
+        mirrored |= bits << np.uint64(_COLUMN_BITS * (WIDTH - 1 - column))
+    return mirrored
 
 
 @inlined

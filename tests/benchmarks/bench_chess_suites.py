@@ -20,7 +20,8 @@ import chess
 
 from cluster.executor import SerialExecutor
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from search.limits import Limits
 from search.rules import load_game
 from search.scores import mate_distance

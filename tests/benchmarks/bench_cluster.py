@@ -13,7 +13,8 @@ import time
 from dataclasses import dataclass
 
 from cluster.report import SearchReport
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.strategies import DYNAMIC, ROOT, SINGLE
 from search.driver import search

@@ -42,7 +42,8 @@ from cluster.batch.settings import RunSettings
 from cluster.cluster_options import ClusterOptions
 from cluster.ray_executor import RayExecutor
 from cluster.ray_machines import Machine, Member
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from cluster.split_settings import SplitSettings
 from search.driver import Iteration, search
 from search.flags import Flags

@@ -25,10 +25,11 @@ from cluster.checkpoint import Checkpoint, Identity
 from cluster.executor import SerialExecutor
 from cluster.fingerprint import Fingerprint
 from cluster.records import Task, TaskResult
-from cluster.session import SearchRequest, Session
-from search.driver import Iteration, RootLine
+from cluster.request import SearchRequest
+from cluster.session import Session
 from search.limits import Limits
 from search.referee import Referee
+from search.results import Iteration, RootLine
 from search.rules import load_game
 from search.statistics import Statistics
 from tt_store import exchange, snapshot

@@ -22,8 +22,8 @@ import numpy as np
 from search import workspace as at
 from search.aspiration import Window
 from search.controls import CONTROL_WORDS, Controls
-from search.driver import RootResult
 from search.flags import Flags
+from search.results import RootResult
 from search.rules import RulesError, load_game
 from search.searcher import Job, Searcher
 from search.solving import Bracket, Question, solve, solving_flags

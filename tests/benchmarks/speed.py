@@ -13,7 +13,8 @@ from conftest import silent
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from cluster.executor import ThreadExecutor
-from cluster.session import SearchRequest, Session
+from cluster.request import SearchRequest
+from cluster.session import Session
 from search.driver import search
 from search.limits import Limits
 from search.perft import LeafCounter

@@ -26,12 +26,16 @@ from search.games.othello.notation import (
     text,
 )
 from search.games.othello.ordering import order
+from search.games.othello.prob_cut import PROB_CUT_PERCENT, prob_cut_stage
+from search.games.othello.prob_cuts import PROB_CUTS
 from search.games.othello.stability import upper_bound
 
 __all__ = [
     "ENDED_LINES",
     "LATE_PLIES",
     "MAX_MOVES",
+    "PROB_CUTS",
+    "PROB_CUT_PERCENT",
     "START",
     "Position",
     "count_moves",
@@ -48,6 +52,7 @@ __all__ = [
     "parse_move",
     "play",
     "plies_left",
+    "prob_cut_stage",
     "score_text",
     "solve_leaf",
     "stuck",
