@@ -199,7 +199,7 @@ class Coordinator:
             if self._epochs.is_stopped or (self._is_out_of_nodes and not self._running):
                 self.drain()
                 return self._unfinished()
-            if self._take_in() or self._executor.workers():
+            if self._take_in() or self._executor.workers() or self._executor.awaits_workers():
                 last_sign_s = self._executor.now_s()
             elif self._executor.now_s() - last_sign_s > _NO_WORKER_S:
                 raise RunFailedError(f"no worker has been left for {_NO_WORKER_S:.0f} s, so the search ends")

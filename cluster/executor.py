@@ -83,6 +83,9 @@ class Executor(Protocol):
     def workers(self) -> list[WorkerInfo]:
         """Return the workers that are ready."""
 
+    def awaits_workers(self) -> bool:
+        """Tell whether workers are on their way: a start ends, well or not."""
+
     def now_s(self) -> float:
         """Return the time in seconds, from any fixed moment on."""
 
@@ -182,6 +185,10 @@ class _OneMachine:
     def workers(self) -> list[WorkerInfo]:
         """Return all workers: none of this process is ever lost."""
         return [WorkerInfo(self.MACHINE, worker) for worker in range(len(self._searchers))]
+
+    def awaits_workers(self) -> bool:
+        """Return False: all are there from the beginning."""
+        return False
 
     def now_s(self) -> float:
         """Return the real time."""

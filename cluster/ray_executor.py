@@ -132,6 +132,10 @@ class RayExecutor:
         """Return the workers that live and are ready."""
         return [member.info for member in self._fleet.members.values()]
 
+    def awaits_workers(self) -> bool:
+        """Tell whether workers, or machines for them, are starting."""
+        return self._fleet.is_starting
+
     def now_s(self) -> float:
         """Return the real time."""
         return time.monotonic()
@@ -180,11 +184,6 @@ class RayExecutor:
         """End a worker that does not answer, and start another in its place, which `poll` tells of."""
         self._fleet.end(self._fleet.members[worker], "it did not let its position go")
         return self._noted([*self._fleet.look()])
-
-    def is_started(self, worker: int) -> bool:
-        """Tell whether a worker's start has ended, well or not."""
-        member = self._fleet.members.get(worker)
-        return member is not None and bool(ray.wait([member.ready], timeout=0)[0])
 
     def renew(self, worker: int) -> None:
         """Give a worker that has done its work all its replacements back."""

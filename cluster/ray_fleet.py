@@ -100,6 +100,11 @@ class Fleet:
         self._take_members()
         self._events.clear()
 
+    @property
+    def is_starting(self) -> bool:
+        """Whether a worker, or a machine's agent, is on its way; it has `_START_S` for that."""
+        return bool(self._starting or self._opening)
+
     def look(self) -> list[WorkerLost | WorkerJoined]:
         """See who is ready, who has died or hangs, and which machines have come and gone; returns what is new."""
         now_s = time.monotonic()

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from ray.util import metrics
 
+from cluster.batch.jobs import Answer
 from cluster.records import TaskResult
 
 _TAGS = ("run", "game")
@@ -24,6 +25,12 @@ def _gauge(name: str, description: str, tags: dict[str, str]) -> Any:
     return gauge
 
 
+def _count(counter: Any, amount: float) -> None:
+    """Add to a counter: Ray's take no zero."""
+    if amount > 0:
+        counter.inc(amount)
+
+
 class WorkerMetrics:
     """Counts what a worker's process does; rates are left to whoever reads.
 
@@ -36,11 +43,12 @@ class WorkerMetrics:
     def __init__(self, run: str, game: str) -> None:
         tags = {"run": run, "game": game}
         self._nodes = _counter("nodes", "Nodes searched.", tags)
+        self._positions = _counter("positions", "Positions of batches that were searched.", tags)
         self._tasks = _counter("tasks", "Tasks that ended, finished or not.", tags)
         self._unfinished = _counter(
             "unfinished_tasks", "Tasks that were aborted, stopped, or out of their budget.", tags
         )
-        self._busy_s = _counter("busy_seconds", "Seconds spent on tasks.", tags)
+        self._busy_s = _counter("busy_seconds", "Seconds spent on tasks and positions.", tags)
         self._probes = _counter("table_probes", "Table probes.", tags)
         self._hits = _counter("table_hits", "Table probes that found their position.", tags)
 
@@ -50,15 +58,17 @@ class WorkerMetrics:
             self._tasks.inc()
             if not result.is_finished:
                 self._unfinished.inc()
-            # A counter of Ray's takes no zero.
-            for counter, amount in (
-                (self._nodes, result.statistics.nodes),
-                (self._busy_s, result.elapsed_s),
-                (self._probes, result.statistics.probes),
-                (self._hits, result.statistics.hits),
-            ):
-                if amount > 0:
-                    counter.inc(amount)
+            _count(self._nodes, result.statistics.nodes)
+            _count(self._busy_s, result.elapsed_s)
+            _count(self._probes, result.statistics.probes)
+            _count(self._hits, result.statistics.hits)
+
+    def note_answers(self, answers: Iterable[Answer]) -> None:
+        """Count what came of some positions of a batch."""
+        for answer in answers:
+            self._positions.inc()
+            _count(self._nodes, answer.nodes)
+            _count(self._busy_s, answer.time_s)
 
 
 class MachineMetrics:

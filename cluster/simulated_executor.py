@@ -175,6 +175,10 @@ class SimulatedExecutor:
             self._spawn(game, number, flags._replace(stepped=True), step_nodes, notice) for number in range(workers)
         ]
 
+    def awaits_workers(self) -> bool:
+        """Return False: all are there from the beginning."""
+        return False
+
     def now_s(self) -> float:
         """Return the virtual time, as the master sees it."""
         return self._now_s

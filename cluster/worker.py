@@ -283,7 +283,9 @@ class Worker:
 
     def analyse(self, message: bytes) -> bytes:
         """Search a message of positions in turn, until a call's time is up; returns the message of the answers."""
-        return pack_answers(self._analyst.run(unpack_jobs(message)))
+        answers = self._analyst.run(unpack_jobs(message))
+        self._metrics.note_answers(answers)
+        return pack_answers(answers)
 
     def _watch_agent(self) -> None:
         """Leave when agent or raylet are gone, even from within a kernel: nobody wants the result any more."""

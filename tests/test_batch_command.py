@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from benchmarks.bench_batch import finished, kill_campaign, ray_workers, rows_of
 from conftest import REPOSITORY, silent
-from processes import wait_until
+from processes import alive, descendants, wait_until
 from test_readme import code_after
 
 import cluster
@@ -196,20 +196,26 @@ def test_a_program_is_told_what_is_wrong() -> None:
 
 @pytest.mark.ray
 @pytest.mark.slow
-def test_a_killed_ray_worker_loses_and_doubles_nothing(source: Path, tmp_path: Path) -> None:
-    limits = ["--depth", "18", "--fresh", "--deadline", "60"]
+def test_a_killed_and_a_stopped_ray_worker_lose_and_double_nothing(source: Path, tmp_path: Path) -> None:
+    """Without a deadline, too, a worker that hangs is noticed: it shows no progress."""
+    limits = ["--depth", "15", "--fresh"]
     output = tmp_path / "out.jsonl"
-    with start(asked(source, output, *limits, "--address", "local")) as driver:
+    with start(asked(source, output, *limits, "--address", "local", "--hang-after", "2")) as driver:
         assert wait_until(lambda: output.exists() and len(output.read_bytes().splitlines()) > 5, 90)
-        victims: list[int] = []
-        assert wait_until(lambda: bool(victims.extend(ray_workers(driver.pid)) or victims), 90)
-        os.kill(victims[0], signal.SIGKILL)
+        assert wait_until(lambda: len(ray_workers(driver.pid)) == 2, 30)
+        killed, stopped = ray_workers(driver.pid)
+        os.kill(killed, signal.SIGKILL)
+        os.kill(stopped, signal.SIGSTOP)
+        hung = {process for process in descendants(driver.pid) if process.pid == stopped}
         _, errors = driver.communicate(timeout=90)
     assert driver.returncode == 0, errors
     assert errors.count("died and is replaced") == 1
+    assert errors.count("hung and is replaced: it has shown no progress for 2 s") >= 1
+    assert len(hung) == 1
+    assert not alive(hung)
     rows = rows_of(output)
     assert [row["index"] for row in rows] == list(range(len(POSITIONS)))
-    assert sum(row["attempts"] == 2 for row in rows) >= 1
+    assert sum(row["attempts"] == 2 for row in rows) >= 2
     threads = finished(asked(source, tmp_path / "threads.jsonl", *limits))
     assert threads.returncode == 0
     for mine, its in zip(rows, rows_of(tmp_path / "threads.jsonl"), strict=True):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,11 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 import ray
 
 from cluster import coordinator, ray_executor, ray_fleet
+from cluster.batch.jobs import pack_jobs, unpack_answers
+from cluster.batch.planner import Planner
+from cluster.batch.rows import InputRow
+from cluster.batch.settings import RunSettings
+from cluster.cluster_options import ClusterOptions
 from cluster.executor import Event, ResultEvent, SerialExecutor, WorkerJoined, WorkerLost
 from cluster.fingerprint import fingerprint
 from cluster.ray_connection import AUTO, LOCAL
@@ -63,7 +69,8 @@ SAMPLE = {
 
 HEAD = """
 import sys, ray
-ray.init(address="local", num_cpus=2, include_dashboard=False, object_store_memory=128 << 20, log_to_driver=False)
+ray.init(address="local", num_cpus=2, include_dashboard=False, object_store_memory=128 << 20, log_to_driver=False,
+         _system_config={"metrics_report_interval_ms": 500})
 print(ray.get_runtime_context().gcs_address, flush=True)
 sys.stdin.read()
 """
@@ -97,7 +104,10 @@ class Started:
             self._key = (game_name, address)
             game = load_game(game_name)
             flags = flags_for(game, flags=EXACT)
-            self._executor = RayExecutor(game, WORKERS, TABLE_MB, address, flags=flags, notice=self.notices.append)
+            # The default options carry the run of all executors of this process.
+            self._executor = RayExecutor(
+                game, WORKERS, TABLE_MB, address, flags=flags, notice=self.notices.append, options=ClusterOptions()
+            )
         self.notices.clear()
         return self._executor
 
@@ -301,6 +311,40 @@ def test_searches_one_after_the_other_equal_the_sequential_driver(
         assert tuple(legal) == report.result.line
 
 
+# What Prometheus reads.
+
+
+def metrics(names: tuple[str, ...], run: str) -> list[float]:
+    """Return metrics, summed over a run's processes on the one machine of a cluster."""
+    node = ray.nodes()[0]
+    url = f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        lines = [line for line in answer.read().decode().splitlines() if f'run="{run}"' in line]
+    return [
+        sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"ray_rootsplit_{name}{{"))
+        for name in names
+    ]
+
+
+def test_metrics_tell_what_the_workers_did(started: Started, cluster: str) -> None:
+    started.close()  # Another run counts from nothing.
+    executor = started.executor("connect_four", cluster)
+    run, names = executor._fleet._setup.run, ("tasks_total", "nodes_total", "positions_total", "workers")
+    for worker in range(WORKERS):
+        task_id, epoch = next(executor.numbers.task_ids), next(executor.numbers.epochs)
+        executor.submit(worker, [connect_four_task(task_id, "44", 8, epoch)])
+    nodes = sum(result.statistics.nodes for result in results_of(executor, WORKERS))
+    planner = Planner(load_game("connect_four"), executor._referee, RunSettings(Limits(depth=6)))
+    job = planner.plan(InputRow(0, "here", 1, position="4")).job
+    assert job is not None
+    answers: list[bytes] = []
+    executor.send(0, "analyse", pack_jobs([job]), (0,), lambda _worker, message: answers.append(message) or [])
+    assert wait_until(lambda: executor.poll(0.1) == [] and answers != [], 30)
+    nodes += unpack_answers(answers[0])[0].nodes
+    wanted = [WORKERS, nodes, 1, WORKERS]
+    assert wait_until(lambda: executor.poll(0.1) == [] and metrics(names, run) == wanted, 30), metrics(names, run)
+
+
 # Dead workers. The searches go on; the value is the sequential one.
 
 
@@ -366,6 +410,8 @@ def test_replacements_that_die_at_once_are_replaced_too(
     renewed(executor)
     spawned = spawn_badly(executor, 2, monkeypatch)
     connect_four = started.session("connect_four", cluster)
+    # Those that start are waited for, however long that takes.
+    monkeypatch.setattr(coordinator, "_NO_WORKER_S", 0.1)
     for pid in pids(executor).values():
         os.kill(pid, signal.SIGKILL)
     request = SearchRequest("44", limits=Limits(depth=12), strategy="root")
@@ -428,8 +474,9 @@ def test_a_stopped_worker_is_seen_within_seconds(
     renewed(executor)
     monkeypatch.setattr(executor._fleet, "_hang_s", 2.0)
     before = pids(executor)
-    executor.submit(0, [connect_four_task(151, "", 41, epoch=30)])
-    executor.submit(1, [connect_four_task(152, "", 41, epoch=30)])
+    epoch = next(executor.numbers.epochs)
+    executor.submit(0, [connect_four_task(151, "", 41, epoch)])
+    executor.submit(1, [connect_four_task(152, "", 41, epoch)])
     time.sleep(0.5)
     os.kill(before[0], signal.SIGSTOP)
     begun = time.monotonic()

@@ -96,7 +96,7 @@ def test_a_machine_and_an_agent_are_lost_in_the_middle_of_searches_and_replaced(
     )
     assert run.returncode == 0, run.stderr
     row = json.loads(run.stdout.strip().splitlines()[-1])
-    for kind, tally in row["faults"].items():
-        assert (tally["searches"], tally["wrong"], tally["hangs"]) == (1, 0, 0), (kind, run.stderr)
+    for kind, tally in row["faults"]["search"].items():
+        assert (tally["runs"], tally["wrong"], tally["hangs"]) == (1, 0, 0), (kind, run.stderr)
         assert len(tally["recovery_s"]) == 1
     assert row["leftovers"] == []

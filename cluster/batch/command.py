@@ -48,6 +48,12 @@ def analyse(
     table: Annotated[
         float, typer.Option(help="Size in MB of each machine's table; with --fresh, of each worker's.")
     ] = DEFAULT_TABLE_MB,
+    table_dir: Annotated[
+        Path | None, typer.Option(help="Where Ray's workers keep the table, best a file system in memory.")
+    ] = None,
+    hang_after: Annotated[
+        float, typer.Option(help="Seconds without progress after which a busy worker on Ray is replaced.")
+    ] = 10.0,
     fresh: Annotated[bool, typer.Option("--fresh", help="Empty the table before each position.")] = False,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="The same bytes for any number of workers: --fresh, and no times.")
@@ -91,6 +97,7 @@ def analyse(
     from cluster.batch.run import Run, RunRequest, resume_command
     from cluster.batch.settings import RunSettings
     from cluster.batch.writers import format_of
+    from cluster.cluster_options import ClusterOptions
     from search.limits import Limits
     from search.solving import question_of
 
@@ -108,6 +115,7 @@ def analyse(
         is_ordered=not unordered,
         workers=workers,
         address=address,
+        options=ClusterOptions(table_dir, hang_after),
         restart=restart,
     )  # fmt: skip
     with Run(request) as run, BatchProgress() as progress, _stopped_by_ctrl_c(run.stop) as listen:

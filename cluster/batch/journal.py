@@ -30,7 +30,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tt_store.errors import RootsplitError
+from tt_store.errors import RootsplitError, writing
 
 SUFFIX = ".journal"
 _MAGIC = b"RSJ1"
@@ -70,12 +70,16 @@ class Journal:
         Of the file, open for reading and writing, locked.
     end
         Where the next frame goes.
+    path
+        Of the file; None if it has no name.
     """
 
-    def __init__(self, descriptor: int, end: int) -> None:
-        self._descriptor = descriptor
+    def __init__(self, descriptor: int, end: int, path: Path | None = None) -> None:
+        self._descriptor, self._path = descriptor, path
         self._written = end
         self._buffer = bytearray()
+        self._is_stuck = False
+        """Whether the last write failed."""
         self.is_finished = False
         """Whether its run wrote all rows; known after `recover`."""
 
@@ -90,7 +94,7 @@ class Journal:
         """
         aside = _aside(path)
         try:
-            journal = cls._make(aside, fingerprint)
+            journal = cls._make(aside, path, fingerprint)
             try:
                 # Unlike a rename this never replaces another run's.
                 os.link(aside, path)
@@ -104,14 +108,19 @@ class Journal:
         return journal
 
     @classmethod
-    def _make(cls, aside: Path, fingerprint: dict[str, Any]) -> Journal:
-        """Make a locked journal aside."""
+    def _make(cls, aside: Path, path: Path, fingerprint: dict[str, Any]) -> Journal:
+        """Make a locked journal aside that is to be renamed."""
         # A run of the same number that was killed here may have left its own.
         aside.unlink(missing_ok=True)
-        journal = cls(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o644), 0)
-        fcntl.flock(journal._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        journal._begin(fingerprint)
-        journal.sync()
+        journal = cls(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o644), 0, path)
+        try:
+            fcntl.flock(journal._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            journal._begin(fingerprint)
+            journal.sync()
+        except BaseException:
+            journal.close()
+            aside.unlink()
+            raise
         return journal
 
     @classmethod
@@ -147,7 +156,7 @@ class Journal:
         if frame is None or frame[0] != _FINGERPRINT:
             os.close(descriptor)
             raise JournalError(f"{path} is no journal of rootsplit: choose another output")
-        return cls(descriptor, len(_MAGIC)), json.loads(frame[1])
+        return cls(descriptor, len(_MAGIC), path), json.loads(frame[1])
 
     def recover(self) -> Iterator[JournalledAnswer | Checkpoint]:
         """Yield what the journal holds; at the end, what is torn or damaged has been cut off."""
@@ -192,28 +201,49 @@ class Journal:
         aside = _aside(path)
         frame = _read_frame(self._descriptor, len(_MAGIC))
         assert frame is not None
-        with self._make(aside, json.loads(frame[1])) as short:
-            short.add_checkpoint(values)
-            short._append(_END, b"")
-            short.sync()
-            aside.rename(path)
+        with self._make(aside, path, json.loads(frame[1])) as short:
+            try:
+                short.add_checkpoint(values)
+                short._append(_END, b"")
+                short.sync()
+                aside.rename(path)
+            except BaseException:
+                aside.unlink()
+                raise
 
     def flush(self) -> None:
-        """Hand what was appended to the system: from then on it survives the end of this process."""
-        while self._buffer:
-            written = os.pwrite(self._descriptor, self._buffer, self._written)
-            self._written += written
-            del self._buffer[:written]
+        """Hand what was appended to the system: from then on it survives the end of this process.
+
+        Raises
+        ------
+        RunFailedError
+            If it cannot be written: the disk is full.
+        """
+        self._is_stuck = bool(self._buffer)
+        with writing(self._path):
+            while self._buffer:
+                written = os.pwrite(self._descriptor, self._buffer, self._written)
+                self._written += written
+                del self._buffer[:written]
+        self._is_stuck = False
 
     def sync(self) -> None:
-        """Have the system write it to the disk: from then on it survives the end of the machine."""
+        """Have the system write it to the disk: from then on it survives the end of the machine.
+
+        Raises
+        ------
+        RunFailedError
+            If it cannot be written: the disk is full.
+        """
         self.flush()
-        os.fsync(self._descriptor)
+        with writing(self._path):
+            os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Flush and close."""
+        """Flush, unless that has just failed, and close."""
         if self._descriptor >= 0:
-            self.flush()
+            if not self._is_stuck:
+                self.flush()
             os.close(self._descriptor)
             self._descriptor = -1
 

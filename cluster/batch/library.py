@@ -15,6 +15,7 @@ from cluster.batch.results import ResultRow
 from cluster.batch.rows import InputRow, ReadOptions
 from cluster.batch.runner import Runner
 from cluster.batch.settings import RunSettings
+from cluster.cluster_options import ClusterOptions
 from search.algorithms import seen_by
 from search.limits import Limits
 from search.referee import Referee, print_notice
@@ -39,6 +40,7 @@ def analyse(
     algorithm: str | None = None,
     is_ordered: bool = True,
     reading: ReadOptions = ReadOptions(),
+    options: ClusterOptions = ClusterOptions(),
     notice: Callable[[str], None] = print_notice,
 ) -> Iterator[ResultRow]:
     """Search many positions, equal ones once, and yield a row for each: what `rootsplit analyse` writes.
@@ -68,6 +70,8 @@ def analyse(
         Whether rows come in the order of the inputs, or as soon as they are there.
     reading
         How files are read.
+    options
+        Of workers on Ray.
     notice
         Gets a line if something must be compiled first, or a worker is replaced.
 
@@ -86,7 +90,7 @@ def analyse(
     rules = load_game(game)
     rules = seen_by(rules, settings.flags(rules).algorithm)
     referee = Referee(rules, notice)
-    with Journal.temporary() as journal, closing(open_pool(rules, settings, workers, address, notice)) as pool:
+    with Journal.temporary() as journal, closing(open_pool(rules, settings, workers, address, notice, options)) as pool:
         planner = Planner(rules, referee, settings)
         runner = Runner(planner, pool, settings, journal, AnswerIndex(), is_ordered=is_ordered)
         for row in runner.run(_rows(inputs, rules, reading)):

@@ -13,6 +13,7 @@ import pyarrow.parquet
 from cluster.batch.journal import JournalError
 from cluster.batch.results import ResultRow
 from cluster.batch.writers import FormatError
+from tt_store.errors import writing
 
 PART_ROWS = 20_000
 _TEXTS = pyarrow.list_(pyarrow.string())
@@ -25,6 +26,7 @@ _LINE = pyarrow.struct(
         ("pv", _TEXTS),
     ]
 )
+
 _TYPES: dict[str, Any] = {
     "index": pyarrow.int64(), "source": pyarrow.string(), "line": pyarrow.int64(), "id": pyarrow.string(),
     "position": pyarrow.string(), "moves": _TEXTS, "status": pyarrow.string(), "reason": pyarrow.string(),
@@ -88,10 +90,11 @@ class ParquetWriter:
         path = self._path / self._part_name(self._parts)
         aside = path.with_name(path.name + ".tmp")
         table = pyarrow.Table.from_pylist(self._rows, schema=SCHEMA)
-        pyarrow.parquet.write_table(table, aside, compression="zstd")
-        with aside.open("rb") as file:
-            os.fsync(file.fileno())
-        aside.rename(path)
+        with writing(self._path):
+            pyarrow.parquet.write_table(table, aside, compression="zstd")
+            with aside.open("rb") as file:
+                os.fsync(file.fileno())
+            aside.rename(path)
         self._parts += 1
         self.settled += len(self._rows)
         self._rows.clear()

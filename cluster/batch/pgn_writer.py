@@ -20,6 +20,7 @@ from cluster.batch.jobs import Status
 from cluster.batch.journal import JournalError
 from cluster.batch.results import ResultRow
 from cluster.batch.writers import FormatError
+from tt_store.errors import writing
 
 _ROWS = re.compile(rb'\[RootsplitRows "(\d+)-(\d+)"\]')
 _COLUMNS = 80
@@ -85,9 +86,10 @@ class PgnWriter:
         """Write the games that are whole."""
         if is_last and self._rows:
             self._end_game()
-        while self._text:
-            written = os.write(self._descriptor, self._text)
-            del self._text[:written]
+        with writing(self._path):
+            while self._text:
+                written = os.write(self._descriptor, self._text)
+                del self._text[:written]
         self.settled += self._whole
         self._whole = 0
 

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from cluster.batch.analyst import Analyst
 from cluster.batch.jobs import Answer, PositionJob
 from cluster.batch.settings import RunSettings, SettingsError
+from cluster.cluster_options import ClusterOptions
 from cluster.executor import WorkerJoined, WorkerLost
 from cluster.records import WorkerInfo
 from cluster.request import cores
@@ -41,10 +42,10 @@ class Pool(Protocol):
     """Workers that each search one position after the other."""
 
     def workers(self) -> list[WorkerInfo]:
-        """Return the workers that live, those that are still starting among them."""
+        """Return the workers that are ready."""
 
-    def is_ready(self, worker: int) -> bool:
-        """Tell whether a worker has started: a call would wait for it, and its time be taken for that of a search."""
+    def awaits_workers(self) -> bool:
+        """Tell whether workers are on their way: a start ends, well or not."""
 
     def submit(self, worker: int, jobs: Sequence[PositionJob]) -> None:
         """Send a call of some positions to a worker, which answers its calls in turn."""
@@ -138,9 +139,9 @@ class ThreadPool:
         """Return all workers."""
         return [WorkerInfo(self.MACHINE, worker) for worker in range(len(self._threads))]
 
-    def is_ready(self, worker: int) -> bool:
-        """Return True: a thread is made ready before it runs."""
-        return True
+    def awaits_workers(self) -> bool:
+        """Return False: a thread is made ready before it runs."""
+        return False
 
     def submit(self, worker: int, jobs: Sequence[PositionJob]) -> None:
         """Queue positions at a thread."""
@@ -259,6 +260,7 @@ def open_pool(
     workers: int | None,
     address: str | None,
     notice: Callable[[str], None] = print_notice,
+    options: ClusterOptions = ClusterOptions(),
 ) -> Pool:
     """Return the pool that a run's settings ask for.
 
@@ -272,6 +274,8 @@ def open_pool(
         None for threads of this process; else as for `cluster.ray_executor.RayExecutor`.
     notice
         As for `Searcher`.
+    options
+        Of workers on Ray.
 
     Raises
     ------
@@ -283,9 +287,9 @@ def open_pool(
     if settings.split > 1:
         from cluster.batch.session_pool import session_pool
 
-        return session_pool(game, settings, workers, address, notice)
+        return session_pool(game, settings, workers, address, notice, options)
     if address is not None:
         from cluster.batch.ray_pool import RayPool
 
-        return RayPool(game, settings, workers, address, notice)
+        return RayPool(game, settings, workers, address, notice, options)
     return thread_pool(game, settings, workers or cores(), notice)

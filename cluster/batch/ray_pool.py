@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from cluster.batch.jobs import PositionJob, pack_jobs, unpack_answers
 from cluster.batch.pool import SMALLEST_MB, Answered, PoolEvent
 from cluster.batch.settings import RunSettings
+from cluster.cluster_options import ClusterOptions
 from cluster.executor import WorkerJoined, WorkerLost
 from cluster.ray_executor import RayExecutor
 from cluster.records import WorkerInfo
@@ -23,7 +24,7 @@ class RayPool:
         What to search, and how.
     workers
         How many at most; None for one a CPU of the cluster.
-    address, notice
+    address, notice, options
         As for `RayExecutor`.
 
     Raises
@@ -39,24 +40,22 @@ class RayPool:
         workers: int | None,
         address: str,
         notice: Callable[[str], None] = print_notice,
+        options: ClusterOptions = ClusterOptions(),
     ) -> None:
         own_mb = settings.own_table_mb(game)
         self._executor = RayExecutor(
             game, workers, SMALLEST_MB if own_mb else settings.table_mb, address,
-            flags=settings.flags(game), notice=notice, own_table_mb=own_mb,
+            flags=settings.flags(game), notice=notice, options=options, own_table_mb=own_mb,
         )  # fmt: skip
         self._events: list[PoolEvent] = []
-        self._starting: set[int] = set()
 
     def workers(self) -> list[WorkerInfo]:
-        """Return the workers that live."""
+        """Return the workers that are ready."""
         return self._executor.workers()
 
-    def is_ready(self, worker: int) -> bool:
-        """Tell whether a worker's start has ended."""
-        if worker in self._starting and self._executor.is_started(worker):
-            self._starting.discard(worker)
-        return worker not in self._starting
+    def awaits_workers(self) -> bool:
+        """Tell whether workers, or machines for them, are starting."""
+        return self._executor.awaits_workers()
 
     def submit(self, worker: int, jobs: Sequence[PositionJob]) -> None:
         """Send positions to a worker as one call."""
@@ -72,15 +71,12 @@ class RayPool:
         """Wait for calls that have been answered, or whose worker has died."""
         events, self._events = self._events, []
         for event in self._executor.poll(0.0 if events else timeout_s):
-            if isinstance(event, WorkerLost):
-                self._starting.add(event.worker)
             if isinstance(event, Answered | WorkerLost | WorkerJoined):
                 events.append(event)
         return events
 
     def replace(self, worker: int) -> None:
         """Kill a worker that does not answer, and start another one."""
-        self._starting.add(worker)
         for event in self._executor.replace(worker):
             if isinstance(event, WorkerLost | WorkerJoined):
                 self._events.append(event)

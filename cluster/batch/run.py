@@ -23,6 +23,7 @@ from cluster.batch.runner import Runner
 from cluster.batch.settings import RunSettings
 from cluster.batch.summary import Summary, Tally
 from cluster.batch.writers import Format, Writer, make_writer
+from cluster.cluster_options import ClusterOptions
 from search.algorithms import seen_by
 from search.referee import Referee, print_notice
 from search.rules import Game, load_game
@@ -49,6 +50,8 @@ class RunRequest:
     """None for all cores that there are."""
     address: str | None = None
     """None for threads of this process, else as for `cluster.ray_executor.RayExecutor`."""
+    options: ClusterOptions = ClusterOptions()
+    """Of workers on Ray."""
     restart: bool = False
     """Whether to remove what an earlier run has written and begin again."""
 
@@ -175,7 +178,7 @@ class Run(AbstractContextManager["Run"]):
         request = self._request
         nodes_before = self._tally.nodes
         referee = Referee(self._game, self._notice)
-        pool = open_pool(self._game, request.settings, request.workers, request.address, self._notice)
+        pool = open_pool(self._game, request.settings, request.workers, request.address, self._notice, request.options)
         try:
             on_open()
             started_s = time.monotonic()

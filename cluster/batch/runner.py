@@ -41,7 +41,7 @@ _GRACE_S = 2.0
 """After the deadline, for a worker to answer before it is replaced."""
 _DRAIN_S = 10.0
 _NO_WORKER_S = 60.0
-"""A batch whose workers have all been gone for so long ends."""
+"""A batch whose workers have all been gone for so long, with none on its way, ends."""
 _MEMORY = 0.8
 """Weight of the past in the mean time of a position."""
 
@@ -120,7 +120,7 @@ class Runner:
         """A heap of (minus the priority, number of the job)."""
         self._calls: dict[int, deque[tuple[int, ...]]] = {}
         self._manned_s = time.monotonic()
-        """When there was a worker last."""
+        """When there was a worker last, or one on its way."""
         self._running_since_s: dict[int, float] = {}
         self._mean_s = CALL_S
 
@@ -218,15 +218,14 @@ class Runner:
         """Give each worker its next calls: each of about as many positions as a call's time is enough for."""
         workers = self._pool.workers()
         now_s = time.monotonic()
-        # Replacements may be on their way.
-        self._manned_s = now_s if workers or not self._searches else self._manned_s
+        if workers or self._pool.awaits_workers() or not self._searches:
+            self._manned_s = now_s
         if now_s - self._manned_s > _NO_WORKER_S:
             raise RunFailedError(
                 f"no worker has been left for {_NO_WORKER_S:.0f} s: run the same command again to go on"
             )
-        ready = [info for info in workers if self._pool.is_ready(info.worker)] if self._waiting else []
         for depth in range(_DEPTH):
-            for info in ready:
+            for info in workers:
                 if not self._waiting:
                     return
                 calls = self._calls.setdefault(info.worker, deque())

@@ -9,6 +9,7 @@ from cluster.batch.analyst import CALL_S, answer_of
 from cluster.batch.jobs import Answer, PositionJob
 from cluster.batch.pool import ThreadPool
 from cluster.batch.settings import RunSettings, SettingsError
+from cluster.cluster_options import ClusterOptions
 from cluster.executor import ThreadExecutor
 from cluster.request import SearchRequest, cores
 from cluster.session import Session
@@ -60,6 +61,7 @@ def session_pool(
     workers: int | None,
     address: str | None,
     notice: Callable[[str], None] = print_notice,
+    options: ClusterOptions = ClusterOptions(),
 ) -> ThreadPool:
     """Return a pool whose members are teams of `settings.split` workers.
 
@@ -75,6 +77,8 @@ def session_pool(
         None for threads of this process, else as for `RayExecutor`.
     notice
         As for `Searcher`.
+    options
+        Of workers on Ray.
 
     Raises
     ------
@@ -100,7 +104,9 @@ def session_pool(
         else:
             from cluster.ray_executor import RayExecutor
 
-            on_ray = RayExecutor(game, split, settings.table_mb, address, flags=settings.flags(game), notice=notice)
+            on_ray = RayExecutor(
+                game, split, settings.table_mb, address, flags=settings.flags(game), notice=notice, options=options
+            )
             session = Session(game, on_ray, settings.table_mb, notice)
         made.append(_Team(session))
         return made[-1]

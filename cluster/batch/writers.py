@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from cluster.batch.journal import JournalError
 from cluster.batch.results import FIELDS, ResultRow
 from search.rules import Game
-from tt_store.errors import RootsplitError
+from tt_store.errors import RootsplitError, writing
 
 _DUE_BYTES = 1 << 20
 
@@ -58,7 +58,13 @@ class Writer(Protocol):
         """Take the next row."""
 
     def flush(self, *, is_last: bool = False) -> None:
-        """Write what waits, as far as the format allows; all of it if no row follows."""
+        """Write what waits, as far as the format allows; all of it if no row follows.
+
+        Raises
+        ------
+        RunFailedError
+            If it cannot be written: the disk is full.
+        """
 
     def close(self) -> None:
         """Close the output without writing more."""
@@ -129,9 +135,10 @@ class LineWriter(ABC):
 
     def flush(self, *, is_last: bool = False) -> None:
         """Write all that waits."""
-        while self._buffer:
-            written = os.write(self._descriptor, self._buffer)
-            del self._buffer[:written]
+        with writing(self._path):
+            while self._buffer:
+                written = os.write(self._descriptor, self._buffer)
+                del self._buffer[:written]
         self.settled += self._waiting
         self._waiting = 0
 

@@ -13,6 +13,7 @@ import chess.pgn
 
 from cluster.match.contestants import MatchError
 from cluster.match.game import PlayedGame
+from tt_store.errors import writing
 
 _SETTINGS = "MatchSettings"
 _POINTS = {"1-0": 1.0, "0-1": 0.0, "1/2-1/2": 0.5}
@@ -76,7 +77,7 @@ class Record:
         headers = self._headers(number, game)
         if self._path is not None:
             # One write of a whole game: whatever is cut off is the last one.
-            with self._path.open("ab") as file:
+            with writing(self._path), self._path.open("ab") as file:
                 file.write((_pgn(game, headers) + "\n\n\n").encode())
                 file.flush()
                 os.fsync(file.fileno())

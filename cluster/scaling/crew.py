@@ -72,6 +72,10 @@ class Crew:
         alive = {info.worker for info in self._executor.workers()}
         return [info for info in self._infos if info.worker in alive]
 
+    def awaits_workers(self) -> bool:
+        """Tell whether the executor's workers are on their way."""
+        return self._executor.awaits_workers()
+
     def now_s(self) -> float:
         """Return the executor's time."""
         return self._executor.now_s()

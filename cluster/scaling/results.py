@@ -19,7 +19,7 @@ from cluster.scaling.positions import PositionLine
 from cluster.scaling.presets import Design
 from cluster.scaling.records import Costs, RunRecord
 from cluster.simulated_executor import ClusterModel
-from tt_store.errors import RootsplitError
+from tt_store.errors import RootsplitError, writing
 
 FILE_NAME = "results.jsonl"
 _EXPERIMENT, _SESSION, _DEPTHS, _COSTS, _MODEL, _RUN = "experiment", "session", "depths", "costs", "model", "run"
@@ -126,8 +126,11 @@ class Results:
         self._append(_RUN, record.as_json())
 
     def _append(self, kind: str, row: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps({"kind": kind} | dict(row), ensure_ascii=False).encode() + b"\n")
-        os.fsync(self._file.fileno())
+        line = json.dumps({"kind": kind} | dict(row), ensure_ascii=False).encode() + b"\n"
+        with writing(self.path):
+            while line:
+                line = line[self._file.write(line) :]
+            os.fsync(self._file.fileno())
 
     def _read(self) -> list[dict[str, Any]]:
         """Return the file's rows; half a line at its end is cut off."""

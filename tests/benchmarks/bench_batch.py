@@ -6,7 +6,8 @@ takes one to ten minutes; position sets come from ``ROOTSPLIT_DATA`` (by default
 - ``overhead``: rows per second with workers that answer at once, on threads and on Ray, beside the time that parsing
   and judging a position alone takes: what is left is the runner's own;
 - ``memory``: the peak memory of runs of 10^4, 10^5 and 10^6 rows, all different and all equal;
-- ``kill``: `kill -9` of the driver and of Ray workers at random moments of a run over 300 positions;
+- ``kill``: `kill -9` of the driver, of workers and of all processes of a Ray node at random moments of one run over 300
+  positions, on a cluster of two nodes;
 - ``scaling``: two workers on 200 positions against what the machine allows, two runs of one worker at once;
 - ``connect_four``: three sets of 1000 positions whose scores are known;
 - ``suite``: WAC at a small number of nodes, with equal bytes on one worker and on two.
@@ -15,6 +16,7 @@ takes one to ten minutes; position sets come from ``ROOTSPLIT_DATA`` (by default
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -26,12 +28,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cluster.batch.index import AnswerIndex
 from cluster.batch.jobs import Answer, PositionJob, Status, pack_answers, unpack_jobs
-from cluster.batch.journal import Journal
+from cluster.batch.journal import SUFFIX, Journal, JournalledAnswer
 from cluster.batch.planner import Planner
 from cluster.batch.pool import Pool, ThreadPool
 from cluster.batch.rows import InputRow
@@ -250,54 +253,112 @@ def ray_workers(driver: int) -> list[int]:
     return [process.pid for process in descendants(driver) if process.command.startswith("ray::Worker.analyse")]
 
 
-def kill_workers(words: Sequence[str], output: Path, kills: int, every_s: float, seed: int = 2) -> list[dict[str, Any]]:
-    """Run a command on Ray, and kill one of its workers from time to time; returns its rows."""
-    chance = random.Random(seed)
-    with subprocess.Popen(
-        [*COMMAND, *words],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-        cwd=REPOSITORY,
-    ) as driver:
-        for _ in range(kills):
-            victims: list[int] = []
-            while driver.poll() is None and not victims:
+class TwoNodes:
+    """A Ray cluster of two machines with a core each, of which one may be killed."""
+
+    def __init__(self) -> None:
+        from benchmarks.bench_faults import QUICK_HEALTH, patiently
+        from ray.cluster_utils import Cluster
+
+        head = {"num_cpus": 0, "include_dashboard": False, "_system_config": QUICK_HEALTH}
+        self.cluster = patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
+        self.nodes = [self._add(), self._add()]
+
+    def _add(self) -> Any:
+        from benchmarks.bench_faults import patiently
+
+        return patiently(lambda: self.cluster.add_node(num_cpus=1, include_dashboard=False))
+
+    def kill_one(self, chance: random.Random) -> None:
+        """Kill all processes of a node at once; a new one joins."""
+        from processes import descendants
+
+        node = self.nodes.pop(chance.randrange(len(self.nodes)))
+        raylet = node.all_processes["raylet"][0].process.pid
+        for pid in [raylet, *(process.pid for process in descendants(raylet))]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.cluster.remove_node(node, allow_graceful=False)
+        self.nodes.append(self._add())
+
+    def close(self) -> None:
+        self.cluster.shutdown()
+
+
+def kill_anything(words: Sequence[str], output: Path, kinds: Sequence[str], nodes: TwoNodes, rows: int) -> None:
+    """Run a command until it ends; on the way kill a driver, a worker or a node each time some more rows are there."""
+    chance = random.Random(3)
+    thresholds = sorted(chance.sample(range(1, rows * 4 // 5), len(kinds)))
+    left = list(zip(kinds, thresholds, strict=True))
+    journal = output.with_name(output.name + SUFFIX)
+    driver = start_driver(words)
+    try:
+        while driver.poll() is None or driver.returncode == -signal.SIGKILL:
+            if driver.returncode is not None:
+                driver = start_driver(words)
+            kept = output.with_name("all" + SUFFIX)
+            if journal.exists() and not kept.exists():
+                # The run's end replaces the journal by another file.
+                os.link(journal, kept)
+            done = output.read_bytes().count(b"\n") if output.exists() else 0
+            victims = ray_workers(os.getpid())
+            if not left or done < left[0][1] or not victims:
                 time.sleep(0.1)
-                victims = ray_workers(driver.pid)
-            time.sleep(chance.uniform(0.2, 1.0) * every_s)
-            victims = ray_workers(driver.pid)
-            if victims:
-                os.kill(chance.choice(victims), signal.SIGKILL)
-        errors = driver.stderr.read() if driver.stderr else ""
+                continue
+            kind, _ = left.pop(0)
+            time.sleep(chance.uniform(0.0, 0.5))
+            if kind == "driver":
+                driver.kill()
+                driver.wait()
+            elif kind == "worker":
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(chance.choice(victims), signal.SIGKILL)
+            else:
+                nodes.kill_one(chance)
+            print(f"  {kind} killed at {done} rows", flush=True)
+    finally:
+        driver.kill()
+        _, errors = driver.communicate()
     assert driver.returncode == 0, errors
-    rows = rows_of(output)
-    assert [row["index"] for row in rows] == list(range(len(rows)))
-    print(f"  {errors.count('died and is replaced')} replaced, most attempts {max(row['attempts'] for row in rows)}")
-    return rows
+    assert not left, left
 
 
-def kill(kills: int) -> None:
+def start_driver(words: Sequence[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment(),
+        cwd=REPOSITORY, start_new_session=True,
+    )  # fmt: skip
+
+
+def kill(kills: int, nodes: int) -> None:
     """Print what kills do to a run over WAC: nothing."""
     suite = str(DATA / "chess" / "epd" / "wac300.epd")
+    kinds = [("driver", "worker", "node")[number % 3] for number in range(kills)]
+    random.Random(1).shuffle(kinds)
+    asked = ["chess", suite, "--nodes", str(nodes), "--table", "4", "--fresh"]
     with tempfile.TemporaryDirectory() as folder:
-        asked = ["chess", suite, "--nodes", "20000", "--table", "4", "--deterministic", "--workers", str(WORKERS)]
         whole, output = Path(folder, "whole.jsonl"), Path(folder, "killed.jsonl")
-        assert finished([*COMMAND, *asked, "-o", str(whole)]).returncode == 0
-        print("kill -9 of the driver, threads:", flush=True)
-        killed = kill_campaign([*asked, "-o", str(output)], output, kills, 2.0, 5.0)
-        assert output.read_bytes() == whole.read_bytes()
-        print(f"{killed.kills} kills, {killed.rows} rows, equal to those of a run without any kill", flush=True)
-        output = Path(folder, "workers.jsonl")
-        print("kill -9 of Ray workers:", flush=True)
-        asked.remove("--deterministic")
-        rows = kill_workers([*asked, "--fresh", "--address", "local", "-o", str(output)], output, kills, 2.0)
+        run_json(*asked, "-o", str(whole), "--workers", str(WORKERS))
+        true = rows_of(whole)
+        os.environ.setdefault("RAY_AUTH_MODE", "disabled")
+        with closing(TwoNodes()) as machines:
+            words = [*asked, "-o", str(output), "--address", machines.cluster.address]
+            kill_anything(words, output, kinds, machines, len(true))
+        rows = rows_of(output)
         same = sum(
-            (mine["best_move"], mine["score"], mine["nodes"]) == (its["best_move"], its["score"], its["nodes"])
-            for mine, its in zip(rows, rows_of(whole), strict=True)
+            all(mine[key] == its[key] for key in ("index", "best_move", "score", "depth", "nodes", "pv"))
+            for mine, its in zip(rows, true, strict=True)
         )
-        print(f"{len(rows)} rows, {same} equal to those of a run without any kill", flush=True)
+        journal, _ = Journal.open(output.with_name("all" + SUFFIX))
+        with journal:
+            answers = [item.identity for item in journal.recover() if isinstance(item, JournalledAnswer)]
+        again = sum(row["attempts"] > 1 for row in rows)
+        print(
+            f"{len(kinds)} kills ({', '.join(f'{kinds.count(kind)} {kind}' for kind in sorted(set(kinds)))}):"
+            f" {len(rows)} rows in order, {same} equal to those of a run without any kill; {len(answers)} answers came"
+            f" in, {len(answers) - len(set(answers))} twice; {again} positions had a worker that died over them",
+            flush=True,
+        )
 
 
 def run_json(*words: str) -> dict[str, Any]:
@@ -371,7 +432,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="*")
     parser.add_argument("--rows", type=int, default=100_000, help="of the overhead's runs")
     parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--nodes", type=int, default=100_000, help="of each position, for scaling and suite")
+    parser.add_argument("--nodes", type=int, default=100_000, help="of each position, for kill, scaling and suite")
     parser.add_argument("--positions", type=int, default=200, help="for scaling")
     parser.add_argument("--kind", default="different", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -381,7 +442,7 @@ def main() -> None:
     parts: dict[str, Callable[[], None]] = {
         "overhead": lambda: overhead(options.rows),
         "memory": memory,
-        "kill": lambda: kill(options.kills),
+        "kill": lambda: kill(options.kills, options.nodes),
         "scaling": lambda: scaling(options.positions, options.nodes),
         "connect_four": connect_four,
         "suite": lambda: suite(options.nodes),
