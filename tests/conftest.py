@@ -12,7 +12,8 @@ import pytest
 
 from cluster.executor import Executor, SerialExecutor, ThreadExecutor
 from search.flags import Flags
-from search.rules import Game, load_game
+from search.game_files import load_game
+from search.rules import Game
 
 REPOSITORY = Path(__file__).parents[1]
 DATA_VARIABLE = "ROOTSPLIT_DATA"
