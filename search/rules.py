@@ -1,4 +1,4 @@
-"""What a game must define, what it may define, and how it is found.
+"""What a game must define, and what it may define.
 
 A game is one Python file. Its compiled functions look into positions; nobody else does. Required names::
 
