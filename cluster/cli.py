@@ -135,7 +135,7 @@ def _print_json(value: Any) -> None:
 @app.command()
 def games(as_json: JsonOption = False) -> None:
     """List the games."""
-    from search.rules import game_names, load_game
+    from search.game_files import game_names, load_game
 
     rows = [{"game": name, "summary": load_game(name).summary} for name in game_names()]
     if as_json:
@@ -204,9 +204,9 @@ def search(
     from cluster.session import open_session
     from search.algorithms import chosen
     from search.flags import Algorithm
+    from search.game_files import load_game
     from search.limits import Limits
     from search.mcts_settings import MonteCarloSettings
-    from search.rules import load_game
     from search.solving import question_of
 
     if playouts is not None:
@@ -288,9 +288,9 @@ def perft(
     from time import perf_counter
 
     from cluster import shared_perft
+    from search.game_files import load_game
     from search.limits import MAX_DEPTH
     from search.perft import LeafCounter
-    from search.rules import load_game
 
     if len(words) > 2:
         raise UsageError(f"perft takes a position and a depth, not {len(words)} words: quote a position with spaces")

@@ -13,10 +13,11 @@ from search.algorithms import HAS_DEPTH, PROVES_MATES, SOUND, Kind, chosen, seen
 from search.chance_rules import chance_rules_of
 from search.controls import MAX_WORKERS
 from search.flags import Algorithm
+from search.game_files import load_game
 from search.limits import MAX_FIRST_MOVES, Limits
 from search.mcts_settings import MonteCarloSettings
 from search.referee import Referee
-from search.rules import Game, RulesError, load_game
+from search.rules import Game, RulesError
 from search.solving import Question, plies_to_solve
 from tt_store.segment import Segment
 

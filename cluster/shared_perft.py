@@ -20,7 +20,7 @@ def divide(
     Parameters
     ----------
     game, position
-        From `search.rules.load_game` and `Game.parse`.
+        From `search.game_files.load_game` and `Game.parse`.
     depth
         Plies, 1 or more.
     workers

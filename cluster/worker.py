@@ -22,7 +22,8 @@ from cluster.ray_metrics import MachineMetrics, WorkerMetrics
 from cluster.records import pack_results, unpack_tasks
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
-from search.rules import Game, load_game
+from search.game_files import load_game
+from search.rules import Game
 from search.searchers import open_searcher
 from tt_store.deepest import deepest
 from tt_store.errors import TableError

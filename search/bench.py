@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from search.algorithms import flags_to_depth
 from search.driver import search
+from search.game_files import load_game
 from search.limits import Limits
-from search.rules import load_game
 
 TABLE_MB = 16.0
 

@@ -290,7 +290,7 @@ def search(
     Parameters
     ----------
     game, position
-        From `search.rules.load_game` and `Game.parse`; the game as the flags' algorithm sees it.
+        From `search.game_files.load_game` and `Game.parse`; the game as the flags' algorithm sees it.
     limits
         At least one should be set: without, it searches until the position is solved.
     flags

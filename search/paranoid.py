@@ -10,8 +10,9 @@ from functools import cache
 
 from search import jit
 from search.flags import Flags
+from search.game_files import game_of
 from search.player_rules import player_rules
-from search.rules import Game, game_of
+from search.rules import Game
 
 
 @cache

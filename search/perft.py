@@ -20,7 +20,7 @@ class LeafCounter:
     Parameters
     ----------
     game
-        From `search.rules.load_game`.
+        From `search.game_files.load_game`.
     notice
         Gets a line if something must be compiled first.
     """

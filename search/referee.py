@@ -56,7 +56,7 @@ class Referee:
     Parameters
     ----------
     game
-        A game from `search.rules.load_game`.
+        A game from `search.game_files.load_game`.
     notice
         Gets a line if something must be compiled first.
     """

@@ -12,7 +12,8 @@ import pytest
 
 from cluster.executor import Executor, SerialExecutor, ThreadExecutor
 from search.flags import Flags
-from search.rules import Game, load_game
+from search.game_files import load_game
+from search.rules import Game
 
 REPOSITORY = Path(__file__).parents[1]
 DATA_VARIABLE = "ROOTSPLIT_DATA"
@@ -23,11 +24,12 @@ WATCHERS = ("test_cli", "test_hygiene", "test_segment")
 """Files whose tests look at what all processes of the machine leave behind."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let each file run in one process of several (its fixtures are dear), and all that use Ray or watch in one."""
+    """Mark what must not run beside other tests; first, because `-m` reads the marks in the same hook."""
     for item in items:
-        is_alone = item.get_closest_marker("ray") is not None or item.path.stem in WATCHERS
-        item.add_marker(pytest.mark.xdist_group("machine" if is_alone else item.path.stem))
+        if item.get_closest_marker("ray") is not None or item.path.stem in WATCHERS:
+            item.add_marker(pytest.mark.alone)
 
 
 def silent(line: str) -> None:

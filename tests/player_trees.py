@@ -9,7 +9,8 @@ from pathlib import Path
 
 from oracle_players import PlayerNode, PlayerTree
 
-from search.rules import Game, load_game
+from search.game_files import load_game
+from search.rules import Game
 
 TREE_GAME = Path(__file__).parent / "games" / "player_tree.py"
 KINDS = ("3-general", "3-bounded", "4-general", "4-bounded")

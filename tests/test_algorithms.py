@@ -16,8 +16,9 @@ from cluster.request import SearchRequest
 from cluster.session import Session, open_session
 from search.algorithms import SOUND, Kind, chosen, flags_for, kind_of
 from search.flags import Algorithm, Flags, Pruning, Star
+from search.game_files import load_game
 from search.limits import Limits
-from search.rules import Game, RulesError, load_game
+from search.rules import Game, RulesError
 from tt_store.errors import RootsplitError
 
 OF_THREE = "from search.games.tic_tac_toe import *\nPLAYERS = 3\n"

@@ -26,8 +26,8 @@ from cluster.batch.settings import RunSettings
 from cluster.batch.summary import Summary
 from cluster.batch.writers import Format, FormatError, format_of, make_writer
 from cluster.records import RecordError
+from search.game_files import load_game
 from search.limits import Limits
-from search.rules import load_game
 from tt_store.errors import RootsplitError
 
 LINES = ["4", "44", "4x", "4", "123", "321", "1212121", "12", "21", "7", "77", "111", "4"]

@@ -19,7 +19,8 @@ import pytest
 from cluster.batch.readers import read_rows
 from cluster.batch.rows import Expectation, InputError, InputRow, Overrides, ReadOptions
 from cluster.batch.sources import MAX_LINE
-from search.rules import Game, game_names
+from search.game_files import game_names
+from search.rules import Game
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 FIELDS = START.removesuffix(" 0 1")

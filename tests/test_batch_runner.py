@@ -20,9 +20,10 @@ from cluster.batch.runner import Runner
 from cluster.batch.settings import RunSettings, SettingsError
 from cluster.executor import WorkerJoined, WorkerLost
 from cluster.records import WorkerInfo
+from search.game_files import load_game
 from search.limits import Limits
 from search.referee import Referee
-from search.rules import Game, load_game
+from search.rules import Game
 from tt_store.errors import RunFailedError
 
 SETTINGS = RunSettings(Limits(depth=3), table_mb=0.1)

@@ -21,9 +21,10 @@ from cluster.records import RecordError
 from cluster.request import SearchRequest
 from cluster.simulated_executor import ClusterModel
 from cluster.simulation import simulate
+from search.game_files import load_game
 from search.limits import Limits
 from search.referee import Referee
-from search.rules import Game, RulesError, load_game
+from search.rules import Game, RulesError
 from search.solving import Question, question_of
 
 WON, LOST, DRAWN = "226744515337", "2252576253462244111563365343671351441", "23163416124767223154467471272416755633"

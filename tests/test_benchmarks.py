@@ -12,9 +12,9 @@ from benchmarks.bench_yardstick import perft_speed, search_speed
 from benchmarks.compare import Pair, report
 
 from cluster.simulated_executor import ClusterModel
+from search.game_files import load_game
 from search.limits import Limits
 from search.referee import Referee
-from search.rules import load_game
 
 
 def test_the_splitter_takes_results_in() -> None:

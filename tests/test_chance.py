@@ -27,8 +27,9 @@ from cluster.session import Session
 from search import workspace as at
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Algorithm, Flags, Pruning, Star
+from search.game_files import load_game
 from search.limits import Limits
-from search.rules import Game, RulesError, load_game
+from search.rules import Game, RulesError
 from search.scores import INFINITY
 from search.searcher import Job, Outcome, Searcher
 from tt_store.layout import BUCKET_BYTES, BYTES_PER_MB

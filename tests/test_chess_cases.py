@@ -19,9 +19,10 @@ from search.aspiration import Aspiration
 from search.controls import CONTROL_WORDS, Controls
 from search.driver import search
 from search.flags import FULL_WIDTH, Flags
+from search.game_files import load_game
 from search.limits import Limits
 from search.referee import Referee
-from search.rules import RulesError, load_game
+from search.rules import RulesError
 from search.scores import MATE, mate_distance
 from search.searcher import Job, Searcher
 from tt_store.segment import Segment

@@ -19,6 +19,7 @@ from numba import njit
 from search import jit
 from search import workspace as at
 from search.flags import Flags
+from search.game_files import load_game
 from search.games.chess import mirror, parse, pass_turn, text
 from search.games.chess.evaluation import phase, term_sums
 from search.games.chess.features import TERMS, extract
@@ -27,7 +28,6 @@ from search.games.chess.selfplay import Plan, Player
 from search.games.chess.terms import FULL_PHASE, OFFSETS, end_half, middle_half, packed_weights
 from search.games.chess.weights import DANGER, WEIGHTS
 from search.referee import Referee
-from search.rules import load_game
 from search.scores import MATE, MATE_BOUND
 from tt_store.layout import WORD_BYTES
 

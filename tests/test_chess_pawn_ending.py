@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from conftest import silent
 
+from search.game_files import load_game
 from search.games.chess import mirror, parse
 from search.games.chess.pawn_ending import WON, winning_squares
 from search.referee import Referee
-from search.rules import load_game
 
 WINS = 111_282
 """Positions with the pawn on one of 24 squares that its side wins, whoever is to move: a number that others found."""

@@ -11,8 +11,8 @@ from benchmarks.bench_chess_perft import measure, together
 from conftest import silent
 
 from cluster.shared_perft import divide
+from search.game_files import load_game
 from search.perft import LeafCounter
-from search.rules import load_game
 
 SUITE_NODES = 1_000_000
 """Lines of the suites with more nodes are left out."""

@@ -16,6 +16,7 @@ import pytest
 from conftest import silent
 from numba import njit
 
+from search.game_files import load_game
 from search.games.chess import (
     HISTORY_SIZE,
     captures,
@@ -38,7 +39,7 @@ from search.games.chess import (
 )
 from search.games.chess.exchange import EXCHANGE_VALUES
 from search.referee import Referee
-from search.rules import RulesError, load_game
+from search.rules import RulesError
 from search.scores import DRAW, MATE, ONGOING
 from tt_store.layout import WORD_BYTES
 

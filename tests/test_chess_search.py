@@ -21,10 +21,10 @@ from cluster.simulated_executor import SimulatedExecutor
 from search.controls import CONTROL_WORDS, Controls
 from search.driver import search
 from search.flags import Flags
+from search.game_files import load_game
 from search.limits import Limits
 from search.referee import Referee
 from search.results import Iteration
-from search.rules import load_game
 from search.scores import INFINITY, MATE, mate_distance
 from search.searcher import Job, Outcome, Searcher
 from tt_store.layout import unpack

@@ -13,9 +13,10 @@ from conftest import silent
 from cluster.executor import ThreadExecutor
 from cluster.request import SearchRequest
 from cluster.session import Session, open_session
+from search.game_files import load_game
 from search.limits import Limits
 from search.referee import Referee
-from search.rules import Game, load_game
+from search.rules import Game
 from search.scores import MATE, mate_distance
 
 NODES = {"fine70": 3_000_000, "zugzwang_1": 1_500_000, "zugzwang_2": 1_500_000, "underpromo_knight": 100_000}

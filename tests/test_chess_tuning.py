@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from conftest import silent
 
+from search.game_files import load_game
 from search.games.chess import weights as table
 from search.games.chess.features import COLUMNS, Features, extract
 from search.games.chess.fitting import (
@@ -38,7 +39,6 @@ from search.games.chess.selfplay import (
 )
 from search.games.chess.tuning import main, module_text
 from search.referee import Referee
-from search.rules import load_game
 
 OPEN_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2NBPN2/PP3PPP/R2Q1RK1 w - - 0 11"
 

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import pytest
 from conftest import REPOSITORY, silent
 
+from search.game_files import game_names, load_game
 from search.perft import LeafCounter
 from search.referee import Referee
-from search.rules import game_names, load_game
 from tt_store.memory import default_directory
 
 AT_ONCE_S = 8.0

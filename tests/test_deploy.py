@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from search import bench
-from search.rules import game_names
+from search.game_files import game_names
 
 REPOSITORY = Path(__file__).parents[1]
 DEPLOY = REPOSITORY / "deploy"

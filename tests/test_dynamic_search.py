@@ -13,9 +13,10 @@ from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.split_settings import SplitSettings
 from search.driver import search
 from search.flags import Flags
+from search.game_files import load_game
 from search.limits import Limits
 from search.referee import Referee
-from search.rules import Game, load_game
+from search.rules import Game
 from search.scores import mate_distance
 
 EXACT = Flags(exact_depth=True)

@@ -18,10 +18,11 @@ from cluster.request import SearchRequest
 from cluster.session import Session
 from search.algorithms import flags_for
 from search.driver import search
+from search.game_files import load_game
 from search.limits import Limits
 from search.perft import LeafCounter
 from search.referee import Referee
-from search.rules import Game, RulesError, load_game
+from search.rules import Game, RulesError
 
 WIN = 23_328
 SIZES = (3, 5)

@@ -21,10 +21,11 @@ from search.algorithms import flags_to_depth
 from search.chance_rules import chance_rules_of
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags, Pruning
+from search.game_files import game_names, load_game
 from search.games.chess.board import BLACK_TO_MOVE
 from search.perft import LeafCounter
 from search.referee import Referee
-from search.rules import MAX_MOVE, Game, RulesError, check_evaluation, game_names, load_game
+from search.rules import MAX_MOVE, Game, RulesError, check_evaluation
 from search.scores import DRAW, MATE, MATE_BOUND, MAX_PLY, ONGOING
 from search.searcher import Job
 from search.searchers import AnySearcher, open_searcher

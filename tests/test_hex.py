@@ -9,10 +9,11 @@ import pytest
 
 from search.driver import search
 from search.flags import Algorithm, Flags
+from search.game_files import load_game
 from search.limits import Limits
 from search.perft import LeafCounter
 from search.referee import Referee
-from search.rules import RulesError, load_game
+from search.rules import RulesError
 from search.scores import MATE, ONGOING
 
 NEIGHBOURS = ((0, 1), (0, -1), (1, 0), (-1, 0), (1, -1), (-1, 1))

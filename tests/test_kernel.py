@@ -16,7 +16,8 @@ from oracle import Kalah, Node, RandomTree, minimax_black, minimax_white, node_c
 from search import workspace as at
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags, Pruning
-from search.rules import Game, load_game
+from search.game_files import load_game
+from search.rules import Game
 from search.scores import INFINITY, MATE
 from search.searcher import Job, Outcome, Searcher
 from tt_store.layout import BUCKET_BYTES, BYTES_PER_MB

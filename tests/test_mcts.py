@@ -17,6 +17,7 @@ from search import workspace as at
 from search.controls import CONTROL_WORDS, Controls
 from search.driver import search
 from search.flags import Algorithm, Flags
+from search.game_files import load_game
 from search.limits import Limits
 from search.mcts_searcher import MonteCarloSearcher
 from search.mcts_settings import MonteCarloSettings, Part, SettingsError, slice_of
@@ -24,7 +25,7 @@ from search.mcts_standing import RootMove, Standing, merged, standing_of
 from search.mcts_tree import DRAWN, LOST, UNKNOWN, WON, TreeView, tree_number
 from search.random_stream import origin_of
 from search.referee import Referee
-from search.rules import Game, load_game
+from search.rules import Game
 from search.scores import MAX_PLY
 from search.searcher import Job, Outcome
 from tt_store.segment import Segment

@@ -16,8 +16,8 @@ from cluster.ray_executor import RayExecutor
 from cluster.request import SearchRequest
 from cluster.session import Session
 from search.flags import Algorithm, Flags
+from search.game_files import load_game
 from search.limits import Limits
-from search.rules import load_game
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(120)]
 

@@ -20,10 +20,11 @@ from cluster.request import SearchRequest
 from cluster.session import Session, open_session
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Algorithm, Flags, Pruning
+from search.game_files import load_game
 from search.limits import Limits
 from search.player_rules import player_rules
 from search.referee import Referee
-from search.rules import Game, RulesError, load_game
+from search.rules import Game, RulesError
 from search.scores import INFINITY, MATE_BOUND
 from search.searcher import Job, Searcher
 from search.searchers import open_searcher

@@ -23,7 +23,7 @@ from cluster.session import Session
 from search.algorithms import flags_for
 from search.flags import Flags
 from search.limits import Limits
-from search.rules import load_game
+from search.game_files import load_game
 
 nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
 for _ in range(2):

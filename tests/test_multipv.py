@@ -26,10 +26,11 @@ from cluster.split_settings import SplitSettings
 from search.aspiration import Window
 from search.driver import deepen, search
 from search.flags import FULL_WIDTH, Flags
+from search.game_files import load_game
 from search.limits import MAX_FIRST_MOVES, Limits
 from search.referee import Referee
 from search.results import RootResult
-from search.rules import Game, RulesError, load_game
+from search.rules import Game, RulesError
 from search.scores import MATE, mate_distance
 from search.statistics import Statistics
 

@@ -23,6 +23,7 @@ from cluster.session import open_session
 from search.controls import CONTROL_WORDS, Controls
 from search.driver import search
 from search.flags import Flags, Pruning
+from search.game_files import load_game
 from search.games.othello.board import DISC, PASS
 from search.games.othello.endgame import SOLVED_SQUARES
 from search.games.othello.lines import flips, plain_flips, plain_reachable, reachable
@@ -31,7 +32,7 @@ from search.limits import Limits
 from search.perft import LeafCounter
 from search.referee import Referee
 from search.results import SearchResult
-from search.rules import RulesError, load_game
+from search.rules import RulesError
 from search.searcher import Job, Searcher
 from search.solving import Question
 from tt_store.segment import Segment

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from search.game_files import load_game
 from search.games.othello import weights as table
 from search.games.othello.board import DISC
 from search.games.othello.evaluation import STAGES, WEIGHT_SHIFT
@@ -12,7 +13,7 @@ from search.games.othello.features import FEATURES
 from search.games.othello.fitting import as_integers, errors, fit, load, main, module_text
 from search.games.othello.selfplay import Plan, play_games, read_sample, sample_line
 from search.referee import Referee
-from search.rules import RulesError, load_game
+from search.rules import RulesError
 
 GAME = load_game("othello")
 QUICK = Plan(depth=1, solved_squares=8, table_mb=1)

@@ -20,6 +20,7 @@ from search import workspace as at
 from search.controls import CONTROL_WORDS, Controls
 from search.driver import search
 from search.flags import FULL_WIDTH, Flags, Pruning
+from search.game_files import load_game
 from search.games.othello import prob_cut_fitting as fitting
 from search.games.othello.board import SQUARES
 from search.games.othello.endgame import SOLVED_SQUARES
@@ -27,7 +28,7 @@ from search.games.othello.prob_cut import STAGE_DISCS, prob_cut_stage
 from search.games.othello.selfplay import Plan
 from search.limits import Limits
 from search.referee import Referee
-from search.rules import SLOPE_SHIFT, Game, ProbCut, RulesError, load_game
+from search.rules import SLOPE_SHIFT, Game, ProbCut, RulesError
 from search.searcher import Job, Searcher
 from search.solving import solving_flags
 from tt_store.layout import WORD_BYTES

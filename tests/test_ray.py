@@ -40,9 +40,9 @@ from search import workspace as at
 from search.algorithms import flags_for
 from search.driver import search
 from search.flags import Flags
+from search.game_files import load_game
 from search.limits import NO_NODE_LIMIT, Limits
 from search.results import Iteration
-from search.rules import load_game
 from search.scores import INFINITY
 from tt_store.errors import RunFailedError, TableError
 

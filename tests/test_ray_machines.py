@@ -26,7 +26,7 @@ from cluster.split_settings import SplitSettings
 from search.driver import search
 from search.flags import Flags
 from search.limits import Limits
-from search.rules import load_game
+from search.game_files import load_game
 from tt_store.memory import default_directory
 
 EXACT = Flags(exact_depth=True)

@@ -13,8 +13,9 @@ from cluster.session import open_session
 from search.algorithms import flags_for
 from search.driver import search
 from search.flags import Algorithm, Flags
+from search.game_files import load_game
 from search.limits import Limits
-from search.rules import RulesError, load_game
+from search.rules import RulesError
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 

@@ -16,8 +16,9 @@ from cluster.simulation import simulate
 from search import workspace as at
 from search.driver import search
 from search.flags import Flags
+from search.game_files import load_game
 from search.limits import NO_NODE_LIMIT, Limits
-from search.rules import Game, load_game
+from search.rules import Game
 from search.scores import INFINITY
 
 EXACT = Flags(exact_depth=True)

@@ -17,9 +17,10 @@ from cluster.report import SearchReport
 from cluster.request import SearchRequest
 from cluster.session import Session
 from search.flags import Flags
+from search.game_files import load_game
 from search.limits import Limits
 from search.referee import Referee
-from search.rules import Game, RulesError, load_game
+from search.rules import Game, RulesError
 from search.scores import DRAW, MATE, mate_distance
 from search.solving import Bracket, Question, plies_to_solve, solving_flags
 from tt_store.layout import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, WORD_BYTES

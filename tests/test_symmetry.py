@@ -13,9 +13,10 @@ from numba import njit
 from cluster.executor import ThreadExecutor
 from cluster.request import SearchRequest
 from cluster.session import Session
+from search.game_files import game_of
 from search.limits import Limits
 from search.referee import Referee
-from search.rules import Game, RulesError, game_of
+from search.rules import Game, RulesError
 from search.scores import ONGOING
 
 OPENING = "4453"

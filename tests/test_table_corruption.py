@@ -21,8 +21,8 @@ from cluster.request import SearchRequest
 from cluster.session import Session, open_session
 from search.driver import search
 from search.flags import Flags
+from search.game_files import load_game
 from search.limits import Limits
-from search.rules import load_game
 from tt_store.layout import BUCKET_BYTES, BUCKET_ENTRIES, ENTRY_BYTES, WORD_BYTES, Entry, pack
 from tt_store.native import JIT_DISABLED
 from tt_store.segment import Segment

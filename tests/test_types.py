@@ -24,8 +24,8 @@ from numba.core.dispatcher import Dispatcher
 from search.algorithms import SOUND, flags_to_depth, kind_of
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Algorithm, Flags, Pruning
+from search.game_files import game_names, load_game
 from search.perft import LeafCounter
-from search.rules import game_names, load_game
 from search.searchers import open_searcher
 from tt_store.segment import Segment
 

@@ -47,7 +47,7 @@ def board_of(row: ResultRow) -> chess.Board:
 
 def start_board(text: str) -> chess.Board:
     """Return the position of a text as our reader takes it: fields that it leaves out have their usual values."""
-    from search.rules import load_game
+    from search.game_files import load_game
 
     game = load_game("chess")
     full = game.text(game.parse(text))

@@ -17,9 +17,10 @@ from cluster.batch.runner import Runner
 from cluster.batch.settings import RunSettings
 from cluster.cluster_options import ClusterOptions
 from search.algorithms import seen_by
+from search.game_files import load_game
 from search.limits import Limits
 from search.referee import Referee, print_notice
-from search.rules import Game, load_game
+from search.rules import Game
 from search.solving import Question
 
 

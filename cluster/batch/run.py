@@ -25,8 +25,9 @@ from cluster.batch.summary import Summary, Tally
 from cluster.batch.writers import Format, Writer, make_writer
 from cluster.cluster_options import ClusterOptions
 from search.algorithms import seen_by
+from search.game_files import load_game
 from search.referee import Referee, print_notice
-from search.rules import Game, load_game
+from search.rules import Game
 
 _FLUSH_S = 1.0
 """Between two writes of what has come in."""

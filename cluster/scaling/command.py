@@ -72,7 +72,7 @@ def scale(
     from cluster.strategies import strategies_of
     from search.algorithms import chosen
     from search.flags import Algorithm
-    from search.rules import load_game
+    from search.game_files import load_game
 
     rules = load_game(game)
     used = chosen(rules, algorithm)

@@ -32,8 +32,9 @@ from cluster.simulated_executor import ClusterModel
 from cluster.strategies import DYNAMIC, SINGLE
 from search.algorithms import flags_for, seen_by
 from search.flags import Algorithm, Flags
+from search.game_files import load_game
 from search.referee import Referee, print_notice
-from search.rules import Game, RulesError, load_game
+from search.rules import Game, RulesError
 
 _WARM_UP_S = 1.0
 _SPANS_KEPT = 20_000

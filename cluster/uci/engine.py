@@ -12,10 +12,11 @@ from cluster.session import Session, open_session
 from cluster.uci.commands import CommandError, Go, PositionCommand, parse_go, parse_position, parse_setoption
 from cluster.uci.options import CLEAR_HASH, Options, changed, declarations
 from cluster.uci.thinking import Thinking
+from search.game_files import load_game
 from search.game_record import GameRecord
 from search.limits import Limits
 from search.referee import Referee
-from search.rules import RulesError, load_game
+from search.rules import RulesError
 from tt_store.errors import RootsplitError
 
 _MS = 1000.0

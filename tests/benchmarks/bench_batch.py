@@ -41,9 +41,9 @@ from cluster.batch.rows import InputRow
 from cluster.batch.runner import Runner
 from cluster.batch.settings import RunSettings
 from cluster.batch.writers import JsonLinesWriter
+from search.game_files import load_game
 from search.limits import Limits
 from search.referee import Referee
-from search.rules import load_game
 
 DATA = Path(os.environ.get("ROOTSPLIT_DATA") or Path(__file__).parents[3] / "shared" / "data")
 REPOSITORY = Path(__file__).parents[2]

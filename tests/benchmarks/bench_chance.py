@@ -14,9 +14,9 @@ from typing import Any
 from search.algorithms import flags_for
 from search.driver import search
 from search.flags import Flags, Pruning, Star
+from search.game_files import load_game
 from search.limits import Limits
 from search.referee import Referee
-from search.rules import load_game
 
 POSITIONS = 8
 VARIANTS = {

@@ -16,8 +16,8 @@ import subprocess
 import time
 from dataclasses import dataclass
 
+from search.game_files import load_game
 from search.perft import LeafCounter
-from search.rules import load_game
 
 POSITIONS = (
     ("start", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", 6),

@@ -22,8 +22,8 @@ from cluster.executor import SerialExecutor
 from cluster.report import SearchReport
 from cluster.request import SearchRequest
 from cluster.session import Session
+from search.game_files import load_game
 from search.limits import Limits
-from search.rules import load_game
 from search.scores import mate_distance
 
 DATA = Path(os.environ.get("ROOTSPLIT_DATA") or Path(__file__).parents[3] / "shared" / "data")

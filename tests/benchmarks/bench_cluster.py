@@ -18,8 +18,8 @@ from cluster.session import Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.strategies import DYNAMIC, ROOT, SINGLE
 from search.driver import search
+from search.game_files import load_game
 from search.limits import Limits
-from search.rules import load_game
 
 TABLE_MB = 64.0
 SEQUENTIAL_S = 740.0

@@ -13,7 +13,7 @@ import numpy as np
 
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags, Pruning
-from search.rules import load_game
+from search.game_files import load_game
 from search.searcher import Job, Searcher
 from tt_store.segment import Segment
 

@@ -47,9 +47,10 @@ from cluster.session import Session
 from cluster.split_settings import SplitSettings
 from search.driver import Iteration, search
 from search.flags import Flags
+from search.game_files import load_game
 from search.limits import Limits
 from search.referee import Referee
-from search.rules import Game, load_game
+from search.rules import Game
 from tt_store.owner import owner_named
 from tt_store.reclaim import leftovers
 

@@ -27,10 +27,10 @@ from cluster.fingerprint import Fingerprint
 from cluster.records import Task, TaskResult
 from cluster.request import SearchRequest
 from cluster.session import Session
+from search.game_files import load_game
 from search.limits import Limits
 from search.referee import Referee
 from search.results import Iteration, RootLine
-from search.rules import load_game
 from search.statistics import Statistics
 from tt_store import exchange, snapshot
 from tt_store.bulk import DATA, Words, table_words

@@ -25,10 +25,11 @@ import numpy as np
 
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Algorithm, Flags
+from search.game_files import load_game
 from search.mcts_searcher import MonteCarloSearcher
 from search.mcts_settings import MonteCarloSettings, Part
 from search.referee import Referee
-from search.rules import Game, load_game
+from search.rules import Game
 from search.searcher import Job
 from tt_store.segment import Segment
 

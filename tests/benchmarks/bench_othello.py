@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from search.driver import search
+from search.game_files import load_game
 from search.games.othello.board import DISC
 from search.limits import Limits
 from search.perft import LeafCounter
 from search.referee import Referee
 from search.results import SearchResult
-from search.rules import load_game
 
 PERFT = (4, 12, 56, 244, 1396, 8200, 55092, 390216, 3005288, 24571284, 212258800)
 TABLE_MB, SMALL_TABLE_MB = 256.0, 8.0

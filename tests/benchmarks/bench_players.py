@@ -18,7 +18,8 @@ from player_trees import DEPTH, KINDS, grown, tree_game
 
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Algorithm, Flags, Pruning
-from search.rules import Game, load_game
+from search.game_files import load_game
+from search.rules import Game
 from search.searcher import Job
 from search.searchers import AnySearcher, open_searcher
 from tt_store.segment import Segment

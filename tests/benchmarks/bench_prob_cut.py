@@ -18,9 +18,9 @@ import numpy as np
 from search.controls import CONTROL_WORDS, Controls
 from search.driver import OneCore, deepen
 from search.flags import Flags
+from search.game_files import load_game
 from search.games.othello.board import DISC, SQUARES
 from search.limits import Limits
-from search.rules import load_game
 from search.searcher import Job, Searcher
 from tt_store.segment import Segment
 

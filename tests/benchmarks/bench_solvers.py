@@ -23,8 +23,9 @@ from search import workspace as at
 from search.aspiration import Window
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
+from search.game_files import load_game
 from search.results import RootResult
-from search.rules import RulesError, load_game
+from search.rules import RulesError
 from search.searcher import Job, Searcher
 from search.solving import Bracket, Question, solve, solving_flags
 from tt_store.segment import Segment

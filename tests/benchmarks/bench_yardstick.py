@@ -31,8 +31,8 @@ from bench_table import measure as measure_table
 from search.aspiration import FULL_WINDOW
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
+from search.game_files import load_game
 from search.perft import LeafCounter
-from search.rules import load_game
 from search.searcher import Job, Searcher
 from tt_store.segment import Segment
 

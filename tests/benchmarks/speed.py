@@ -16,9 +16,9 @@ from cluster.executor import ThreadExecutor
 from cluster.request import SearchRequest
 from cluster.session import Session
 from search.driver import search
+from search.game_files import load_game
 from search.limits import Limits
 from search.perft import LeafCounter
-from search.rules import load_game
 from tt_store.segment import Segment
 
 ROUNDS = 5

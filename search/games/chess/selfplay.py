@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from search.controls import CONTROL_WORDS, Controls
+from search.game_files import load_game
 from search.games.chess.board import BLACK_TO_MOVE
 from search.games.chess.legality import in_check
 from search.games.chess.ordering import is_quiet
 from search.referee import Referee
-from search.rules import Game, load_game
+from search.rules import Game
 from search.scores import DRAW, MATE_BOUND
 from search.searcher import Job, Searcher
 from tt_store.native import entry

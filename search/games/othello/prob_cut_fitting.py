@@ -31,6 +31,7 @@ import numpy as np
 
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
+from search.game_files import load_game
 from search.games.othello import prob_cuts as table
 from search.games.othello.board import DISC, SQUARES
 from search.games.othello.endgame import SOLVED_SQUARES
@@ -38,7 +39,7 @@ from search.games.othello.fitting import HELD_BACK
 from search.games.othello.notation import parse, text
 from search.games.othello.prob_cut import STAGE_DISCS, STAGES
 from search.games.othello.selfplay import FIRST_SALT, Plan, play_games
-from search.rules import SLOPE_SHIFT, ProbCut, RulesError, load_game
+from search.rules import SLOPE_SHIFT, ProbCut, RulesError
 from search.searcher import Job, Searcher
 from tt_store.segment import Segment
 

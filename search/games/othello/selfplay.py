@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from search.controls import CONTROL_WORDS, Controls
+from search.game_files import load_game
 from search.games.othello.board import DISC, SQUARES
 from search.games.othello.notation import next_depth, parse, plies_left, text
 from search.referee import Referee
-from search.rules import RulesError, load_game
+from search.rules import RulesError
 from search.searcher import Job, Outcome, Searcher
 from tt_store.segment import Segment
 
