@@ -130,7 +130,7 @@ def test_a_pipe_is_read_as_it_comes() -> None:
     """The first row is there before the second line is written."""
     program = (
         "from cluster.batch.readers import read_rows\n"
-        "from search.rules import load_game\n"
+        "from search.game_files import load_game\n"
         "for row in read_rows(['-'], load_game('tic_tac_toe')): print(row.position, flush=True)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:

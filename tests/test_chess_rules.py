@@ -361,7 +361,7 @@ def test_scores_are_pawns_or_moves_to_mate(score: int, written: str) -> None:
 
 def test_the_same_rules_run_without_the_compiler() -> None:
     program = (
-        "from search.perft import perft; from search.rules import load_game; game = load_game('chess');"
+        "from search.perft import perft; from search.game_files import load_game; game = load_game('chess');"
         f"print(perft(game, game.parse({KIWIPETE!r}), 2), game.text(game.parse({KIWIPETE!r})))"
     )
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)}

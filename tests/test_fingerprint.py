@@ -17,7 +17,7 @@ from cluster.ray_errors import ClusterError
 from search.rules import Game
 
 REPOSITORY = Path(__file__).parents[1]
-SCRIPT = "from cluster.fingerprint import fingerprint; from search.rules import load_game; import sys\n"
+SCRIPT = "from cluster.fingerprint import fingerprint; from search.game_files import load_game; import sys\n"
 SCRIPT += "print(*fingerprint(load_game(sys.argv[1])))"
 
 

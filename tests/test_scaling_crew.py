@@ -21,7 +21,8 @@ from tt_store.errors import RunFailedError
 
 TABLE_MB = 16.0
 REQUEST = SearchRequest("33", limits=Limits(depth=11), strategy="single")
-PROBLEMS = (Problem(1, "33", 11), Problem(2, "444", 10), Problem(3, "1", 9))
+PROBLEMS = (Problem(1, "33", 11), Problem(2, "444", 10), Problem(3, "1", 12))
+"""Of one horizon: what the table keeps of one position may answer for another, but not more deeply."""
 
 
 @pytest.fixture
