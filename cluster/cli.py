@@ -15,6 +15,14 @@ import typer
 from typer.core import TyperGroup
 
 from cluster.batch.command import analyse
+from cluster.cli_options import (
+    AddressOption,
+    AlgorithmOption,
+    GameArgument,
+    HangAfterOption,
+    JsonOption,
+    TableDirOption,
+)
 from cluster.match.command import match
 from cluster.scaling.command import scale
 from tt_store.errors import RootsplitError
@@ -70,13 +78,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-GameArgument = Annotated[str, typer.Argument(help="A game's name (see `rootsplit games`) or the path of its .py file.")]
 PositionArgument = Annotated[str, typer.Argument(help="The game's own text; the usual start if left out.")]
-AddressOption = Annotated[
-    str | None,
-    typer.Option(help="Run on Ray: local (a private one), auto or host:port; threads of this process if left out."),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
 
 def _table_mb(text: str) -> float | None:
@@ -159,12 +161,8 @@ def search(
     table: Annotated[
         Any, typer.Option(parser=_table_mb, metavar="MB|auto", help="Size of each machine's table; auto: what fits.")
     ] = str(DEFAULT_TABLE_MB),
-    table_dir: Annotated[
-        Path | None, typer.Option(help="Where Ray's workers keep the table, best a file system in memory.")
-    ] = None,
-    hang_after: Annotated[
-        float, typer.Option(help="Seconds without progress after which a busy worker on Ray is replaced.")
-    ] = 10.0,
+    table_dir: TableDirOption = None,
+    hang_after: HangAfterOption = 10.0,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Save the search in this file, and go on with what an earlier run left there.")
     ] = None,
@@ -185,10 +183,7 @@ def search(
         str | None,
         typer.Option(metavar="[score|wdl]", help="Prove the exact score, or only whether it is won, drawn or lost."),
     ] = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(help="alpha-beta, expectiminimax, max^n, paranoid or mcts; what suits the game if left out."),
-    ] = None,
+    algorithm: AlgorithmOption = None,
     playouts: Annotated[
         int | None, typer.Option(help="Random games of mcts, summed over all workers: what its --nodes counts.")
     ] = None,

@@ -29,17 +29,17 @@ from cluster.request import (
 )
 from cluster.splitter import Root, Splitter
 from cluster.strategies import SINGLE, make_splitter
-from search.algorithms import flags_for, seen_by
+from search.algorithms import flags_to_answer, seen_by
 from search.aspiration import FULL_WINDOW
 from search.driver import DEFAULT_TABLE_MB, deepen
-from search.flags import FULL_WIDTH, Algorithm, Flags
+from search.flags import Algorithm, Flags
 from search.game_record import GameRecord
 from search.limits import stopped_after
 from search.mcts_driver import Growth
 from search.referee import Referee, print_notice
 from search.results import FailedWindow, Iteration
 from search.rules import Game, RulesError
-from search.solving import solve, solving_flags
+from search.solving import solve
 from tt_store.errors import RunFailedError
 from tt_store.memory import fitting_mb
 
@@ -84,11 +84,7 @@ def open_session(
     if address is None and options.table_directory is not None:
         raise OptionsError("threads keep the table in their own memory: --table-dir is for workers on Ray (--address)")
     game = checked_game(game_name, request, workers, table_mb, notice)
-    if request.limits.mate is not None and game.is_selective(flags) and flags == Flags():
-        flags = FULL_WIDTH
-    if request.solve is not None:
-        flags = solving_flags(game, flags)
-    flags = flags_for(game, request.algorithm, flags)
+    flags = flags_to_answer(game, request.algorithm, flags, mate=request.limits.mate, question=request.solve)
     if address is None:
         size_mb = fitting_mb() if table_mb is None else table_mb
         threads = ThreadExecutor(game, workers or cores(), size_mb, flags=flags, notice=notice)

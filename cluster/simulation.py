@@ -11,14 +11,12 @@ from cluster.request import SearchRequest
 from cluster.session import Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.strategies import SINGLE
-from search.algorithms import flags_for
+from search.algorithms import flags_for, flags_to_answer
 from search.driver import search
-from search.flags import Flags
 from search.limits import Limits
 from search.referee import print_notice
 from search.results import Iteration
 from search.rules import Game
-from search.solving import solving_flags
 
 _MEASURE_S = 1.0
 
@@ -84,8 +82,7 @@ def simulate(
     on_iteration, notice
         As for `Session.search`.
     """
-    flags = Flags() if request.solve is None else solving_flags(game, Flags())
-    flags = flags_for(game, request.algorithm, flags)
+    flags = flags_to_answer(game, request.algorithm, question=request.solve)
 
     def run(number: int, strategy: str | None, tell: Callable[[Iteration], None]) -> SearchReport:
         executor = SimulatedExecutor(game, number, table_mb, model=model, flags=flags, notice=notice)

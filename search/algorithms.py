@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from search.flags import Algorithm, Flags
+from search.flags import FULL_WIDTH, Algorithm, Flags
 from search.mcts_standing import playouts_view
 from search.paranoid import paranoid_view
 from search.rules import Game, RulesError
+from search.solving import Question, solving_flags
 
 
 class Kind(StrEnum):
@@ -103,6 +104,25 @@ def seen_by(game: Game, algorithm: Algorithm) -> Game:
 def flags_to_depth(game: Game, flags: Flags = Flags()) -> Flags:
     """Return a variant of the kernel for the default of a game's kind, a search to a depth, whatever the game names."""
     return flags._replace(algorithm=SOUND[kind_of(game)][0])
+
+
+def flags_to_answer(
+    game: Game, name: str | None, flags: Flags = Flags(), *, mate: int | None = None, question: Question | None = None
+) -> Flags:
+    """Return a variant of the kernel for what is asked: a mate in so many moves, a proof, or the best move.
+
+    A mate is looked for at full width, unless the flags say something else than usual.
+
+    Raises
+    ------
+    RulesError
+        As `chosen` does.
+    """
+    if question is not None:
+        flags = solving_flags(game, flags)
+    elif mate is not None and flags == Flags() and game.is_selective(flags):
+        flags = FULL_WIDTH
+    return flags_for(game, name, flags)
 
 
 def flags_for(game: Game, name: str | None = None, flags: Flags = Flags()) -> Flags:

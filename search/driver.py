@@ -16,7 +16,7 @@ from search.aspiration import FULL_WINDOW, Aspiration, Window
 from search.chance_rules import chance_rules_of
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Algorithm, Flags
-from search.limits import MAX_DEPTH, Limits, stopped_after
+from search.limits import MAX_DEPTH, WHOLE_DEPTH, Limits, stopped_after
 from search.referee import Facts, Referee, print_notice
 from search.results import FailedWindow, Iteration, RootLine, RootResult, RootSearch, SearchResult
 from search.rules import Game
@@ -28,8 +28,6 @@ from tt_store.layout import BOUND_LOWER, BOUND_UPPER
 from tt_store.segment import Segment
 
 DEFAULT_TABLE_MB = 64.0
-WHOLE_DEPTH = 6
-"""So near to a mate a selective search leaves nothing out."""
 _CHANCE_WIDTHS = 64
 """Expected values move from iteration to iteration by about this share of their range."""
 

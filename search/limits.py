@@ -18,6 +18,8 @@ MAX_FIRST_MOVES = 1024
 """No position has more moves, whatever the game (see `search.rules`)."""
 
 NO_NODE_LIMIT = 1 << 60
+WHOLE_DEPTH = 6
+"""So many plies from its root, and so near to a mate, a selective search leaves nothing out."""
 
 
 class LimitsError(RootsplitError):

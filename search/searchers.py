@@ -14,7 +14,6 @@ from search.referee import Referee, print_notice
 from search.rules import Game
 from search.searcher import Job, Outcome, Searcher
 from search.turns import Turns
-from tt_store.errors import RunFailedError
 from tt_store.segment import Segment
 
 
@@ -60,11 +59,7 @@ def open_searcher(
     ------
     RulesError
         If the algorithm is not sound for the game.
-    RunFailedError
-        If this version has no searcher for it.
     """
     check_sound(game, flags.algorithm)
-    if flags.algorithm not in _KINDS:
-        raise RunFailedError(f"this version of rootsplit has no {flags.algorithm.label} yet")
     kind, seen = _KINDS[flags.algorithm], seen_by(game, flags.algorithm)
     return kind(seen, segment, controls, flags=flags, slot=slot, notice=notice, turns=turns, step_nodes=step_nodes)

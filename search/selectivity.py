@@ -15,6 +15,7 @@ import numpy as np
 from search import jit
 from search import workspace as at
 from search.flags import Pruning
+from search.limits import WHOLE_DEPTH
 from search.scores import MATE, MATE_BOUND, from_table
 from tt_store.layout import BOUND_LOWER, BOUND_UPPER, MOVE_MASK, NO_MOVE, WORD_BYTES
 from tt_store.native import Word, as_word, constant_table, read_int, write_int
@@ -42,8 +43,8 @@ FORESEES_CHECKS = _game.has("may_check")
 SEES_CHECKS = EXTENDS or PASSES or REDUCES or SKIPS or (QUIESCES and _game.has("in_check"))
 ESTIMATES = PASSES or REDUCES or SKIPS
 
-WHOLE_DEPTH, WHOLE_NODES = 6, 50_000
-"""Iterations up to this depth leave nothing out while that is cheap: mates in three are found once within reach."""
+WHOLE_NODES = 50_000
+"""Iterations up to `WHOLE_DEPTH` leave nothing out for so many nodes: mates in three are found once within reach."""
 LEAST_PASS_DEPTH = 3
 VERIFIED_DEPTH = 10
 """From this depth on the verdict of a null move is verified: zugzwang is rare, and costs most here."""

@@ -32,11 +32,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.alone)
 
 
+def start_as_by_default(patch: pytest.MonkeyPatch) -> None:
+    """Free Ray of the machine's settings, and turn tokens off: a private Ray turns them on for the whole process."""
+    patch.setenv("RAY_AUTH_MODE", "disabled")
+    for name in ("RAY_ADDRESS", "RAY_TMPDIR", "TMPDIR"):
+        patch.delenv(name, raising=False)
+
+
 @pytest.fixture(autouse=True)
 def _one_way_to_authenticate(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Turn tokens off for tests that use Ray: a private Ray would turn them on for the rest of this process."""
     if request.node.get_closest_marker("ray") is not None:
-        monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+        start_as_by_default(monkeypatch)
 
 
 def silent(line: str) -> None:

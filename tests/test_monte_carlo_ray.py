@@ -26,9 +26,7 @@ CENTRE = ("3", "4", "5")
 """Two workers race: which of these has most visits is chance, the edges never have."""
 
 
-def test_two_workers_share_a_tree_and_one_may_be_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RAY_ADDRESS", "RAY_TMPDIR", "TMPDIR"):
-        monkeypatch.delenv(name, raising=False)
+def test_two_workers_share_a_tree_and_one_may_be_killed() -> None:
     notices: list[str] = []
     game, flags = load_game("connect_four"), Flags(algorithm=Algorithm.MCTS)
     executor = RayExecutor(game, 2, TABLE_MB, flags=flags, notice=notices.append)

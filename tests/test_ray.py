@@ -20,6 +20,7 @@ from processes import alive, descendants, wait_until
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 import ray
+from conftest import start_as_by_default
 
 from cluster import coordinator, ray_executor, ray_fleet
 from cluster.batch.jobs import pack_jobs, unpack_answers
@@ -80,9 +81,7 @@ sys.stdin.read()
 def _one_way_to_authenticate() -> Iterator[None]:
     """Turn tokens off: a private Ray would turn them on for the rest of this process, and the cluster has none."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_AUTH_MODE", "disabled")
-        for name in ("RAY_ADDRESS", "RAY_TMPDIR", "TMPDIR"):
-            patch.delenv(name, raising=False)
+        start_as_by_default(patch)
         yield
 
 

@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from cluster.cli_options import AddressOption, AlgorithmOption, GameArgument, HangAfterOption, TableDirOption
 from tt_store.errors import RootsplitError
 
 DEFAULT_TABLE_MB = 64.0
@@ -31,7 +32,7 @@ class PausedError(RootsplitError):
 
 
 def analyse(
-    game: Annotated[str, typer.Argument(help="A game's name (see `rootsplit games`) or the path of its .py file.")],
+    game: GameArgument,
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Positions; - is standard input.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where results go; its journal lies beside it.")],
     depth: Annotated[int | None, typer.Option(help="Deepest iteration of each position, in plies.")] = None,
@@ -40,20 +41,13 @@ def analyse(
     mate: Annotated[int | None, typer.Option(help="End a position once a win in so many moves is proved.")] = None,
     multipv: Annotated[int, typer.Option(help="How many different first moves to rank.")] = 1,
     workers: Annotated[int | None, typer.Option(help="Number of workers; all cores that there are by default.")] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(help="Run on Ray: local (a private one), auto or host:port; threads of this process if left out."),
-    ] = None,
+    address: AddressOption = None,
     split: Annotated[int, typer.Option(metavar="N", help="Put N workers on each position.")] = 1,
     table: Annotated[
         float, typer.Option(help="Size in MB of each machine's table; with --fresh, of each worker's.")
     ] = DEFAULT_TABLE_MB,
-    table_dir: Annotated[
-        Path | None, typer.Option(help="Where Ray's workers keep the table, best a file system in memory.")
-    ] = None,
-    hang_after: Annotated[
-        float, typer.Option(help="Seconds without progress after which a busy worker on Ray is replaced.")
-    ] = 10.0,
+    table_dir: TableDirOption = None,
+    hang_after: HangAfterOption = 10.0,
     fresh: Annotated[bool, typer.Option("--fresh", help="Empty the table before each position.")] = False,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="The same bytes for any number of workers: --fresh, and no times.")
@@ -82,10 +76,7 @@ def analyse(
     fail_under: Annotated[
         float | None, typer.Option(metavar="PERCENT", help="Exit with 1 if fewer of the scored rows are solved.")
     ] = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(help="alpha-beta, expectiminimax, max^n, paranoid or mcts; what suits the game if left out."),
-    ] = None,
+    algorithm: AlgorithmOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object on stdout.")] = False,
 ) -> int:
     """Search every position of files; run the same command again to go on where it was interrupted.

@@ -160,10 +160,9 @@ def _checked_job(row: Sequence[Any]) -> PositionJob:
     if not _fits(row, _JOB_KINDS):
         raise RecordError("a field of a position's job has a wrong type")
     job_id, position, moves, words, history, *rest = row
-    solve = rest[-1]
-    if solve is not None and solve not in tuple(Question):
-        raise RecordError("a position's job asks for what cannot be proved")
     job = PositionJob(job_id, position, _texts(moves), _integers(words), _integers(history), *rest)
+    if job.solve is not None and job.solve not in tuple(Question):
+        raise RecordError("a position's job asks for what cannot be proved")
     _ = job.limits  # Checked as they are made.
     return job
 

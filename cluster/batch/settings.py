@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from cluster.batch.rows import Overrides
-from search.algorithms import HAS_DEPTH, PROVES_MATES, flags_for
-from search.flags import FULL_WIDTH, Algorithm, Flags
+from search.algorithms import HAS_DEPTH, PROVES_MATES, flags_to_answer
+from search.flags import Algorithm, Flags
 from search.limits import MAX_FIRST_MOVES, Limits
 from search.rules import Game
-from search.solving import Question, plies_to_solve, solving_flags
+from search.solving import Question, plies_to_solve
 from tt_store.errors import RootsplitError
 
 VERSION = 1
@@ -91,14 +91,10 @@ class RunSettings:
         SettingsError
             If the algorithm proves nothing, and a mate or a solution is asked for.
         """
-        is_for_mate, flags = self.limits.mate is not None, Flags()
         if self.solve is not None:
             plies_to_solve(game, game.parse(game.start_text))
-            flags = solving_flags(game, flags)
-        elif is_for_mate and game.is_selective(flags):
-            flags = FULL_WIDTH
-        flags = flags_for(game, self.algorithm, flags)
-        if (is_for_mate or self.solve is not None) and flags.algorithm not in PROVES_MATES:
+        flags = flags_to_answer(game, self.algorithm, mate=self.limits.mate, question=self.solve)
+        if (self.limits.mate is not None or self.solve is not None) and flags.algorithm not in PROVES_MATES:
             raise SettingsError(
                 f"{flags.algorithm.label} proves no mates and no solutions: give a depth, nodes or a time"
             )

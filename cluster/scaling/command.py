@@ -9,6 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from cluster.cli_options import AlgorithmOption, GameArgument, JsonOption
 from tt_store.errors import RootsplitError
 
 _Value = TypeVar("_Value")
@@ -19,7 +20,7 @@ class ScaleError(RootsplitError):
 
 
 def scale(
-    game: Annotated[str, typer.Argument(help="A game's name (see `rootsplit games`) or the path of its .py file.")],
+    game: GameArgument,
     positions: Annotated[
         Path, typer.Argument(help="Positions, in any format of a batch; JSONL and CSV may say each one's depth.")
     ],
@@ -34,10 +35,7 @@ def scale(
         str | None,
         typer.Option(help="dynamic, root or both, as far as the algorithm has them; single is always there."),
     ] = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(help="alpha-beta, expectiminimax, max^n, paranoid or mcts; what suits the game if left out."),
-    ] = None,
+    algorithm: AlgorithmOption = None,
     playouts: Annotated[int | None, typer.Option(help="Of mcts, for positions whose line says no nodes.")] = None,
     settings: Annotated[
         Path | None, typer.Option(help="TOML file: one table a variant of the splitter's numbers.")
@@ -59,7 +57,7 @@ def scale(
     timeline: Annotated[int | None, typer.Option(help="Number of the problem whose time line is drawn.")] = None,
     seed: Annotated[int, typer.Option(help="Of the order of runs.")] = 1,
     restart: Annotated[bool, typer.Option("--restart", help="Throw away what the folder holds.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure how search scales with workers, and write a report."""
     from cluster.scaling.experiment import run_experiment
