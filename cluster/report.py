@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from search.chance_rules import chance_rules_of
+from cluster.findings import findings_of
 from search.flags import Algorithm
-from search.mcts_standing import VERDICT_NAMES
 from search.results import Iteration, SearchResult
 from search.rules import Game
 from search.scores import mate_distance
@@ -127,7 +126,6 @@ class SearchReport:
             "best_move": self.best_move,
             "score": result.score,
             "score_text": self.score_text(),
-            "values": list(result.values) or None,
             "bound": BOUND_NAMES[result.bound],
             "solved": result.is_solved,
             "mate_in": mate_in(result.score) if result.bound == BOUND_EXACT else None,
@@ -144,8 +142,7 @@ class SearchReport:
             "table_mb": self.table_mb,
             "strategy": self.strategy,
             "algorithm": self.algorithm.label,
-            "expected_value": chance_rules_of(self.game).expected_value(result.score),
-            **self._playouts_json(),
+            **findings_of(self.game, result).as_json(),
             "first_move_fail_high_rate": statistics.first_move_fail_high_rate,
             "iterations": [
                 _iteration_json(item, lines)
@@ -163,27 +160,6 @@ class SearchReport:
                 "exchanged_entries": self.overheads.exchanged_entries,
                 "busy_s": list(self.overheads.busy_s),
             },
-        }
-
-    def _playouts_json(self) -> dict[str, Any]:
-        """Return what a Monte Carlo tree search alone can tell."""
-        moves = self.result.root_moves
-        if not moves:
-            return {}
-        position = self.result.position
-        return {
-            "playouts": self.result.statistics.nodes,
-            "win_rate": moves[0].win_rate,
-            "proved": VERDICT_NAMES[moves[0].verdict] if self.result.is_solved else None,
-            "root_moves": [
-                {
-                    "move": self.game.move_text(position, move.move),
-                    "visits": move.visits,
-                    "win_rate": move.win_rate,
-                    "proved": VERDICT_NAMES[move.verdict],
-                }
-                for move in moves
-            ],
         }
 
 

@@ -8,7 +8,7 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import chess
 import chess.pgn
@@ -25,7 +25,10 @@ from cluster.batch.run import Run, RunRequest, resume_command
 from cluster.batch.settings import RunSettings
 from cluster.batch.summary import Summary
 from cluster.batch.writers import Format, FormatError, format_of, make_writer
+from cluster.findings import Findings, PlayedMove
 from cluster.records import RecordError
+from cluster.request import SearchRequest
+from cluster.session import open_session
 from search.game_files import load_game
 from search.limits import Limits
 from tt_store.errors import RootsplitError
@@ -189,6 +192,84 @@ def blank_row(**values: Any) -> ResultRow:
         "settings": "", "warnings": (),
     }  # fmt: skip
     return ResultRow(**(defaults | values))
+
+
+# What some algorithms tell beside a score.
+
+
+class Asked(NamedTuple):
+    """Two positions, of which the last one is finished, and how to search them."""
+
+    game: str
+    positions: tuple[str, str]
+    limits: Limits
+    algorithm: str | None
+    told: frozenset[str]
+    """The findings that the first row has."""
+
+
+EXPECTED = frozenset({"expected_value"})
+PLAYED = frozenset({"playouts", "win_rate", "root_moves"})
+ASKED = {
+    "max^n": Asked("tricolour:3x3", ("RG./.B./...", "RGB/RGB/RGR"), Limits(depth=6), None, frozenset({"values"})),
+    "paranoid": Asked("tricolour:3x3", ("RG./.B./...", "RGB/RGB/RGR"), Limits(depth=6), "paranoid", frozenset()),
+    "chance": Asked("einstein:3x3", ("AB./C.c/.ba r 1", ".c./a../..A b -"), Limits(depth=4), None, EXPECTED),
+    "playouts": Asked("hex:3", ("c1", "c1a1b2b1b3"), Limits(nodes=40), None, PLAYED),
+    "alpha-beta": Asked("connect_four", ("44", "1212121"), Limits(depth=4), None, frozenset()),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED.keys())
+def test_rows_have_what_a_search_reports(asked: Asked, tmp_path: Path, torn_run: Callable[..., None]) -> None:
+    """All formats hold it, under the names of `search --json`, and a run that was killed goes on with it."""
+    (tmp_path / "in.csv").write_text("position\n" + "\n".join(asked.positions) + "\n")
+    settings = RunSettings(asked.limits, 2, 1.0, is_deterministic=True, algorithm=asked.algorithm)
+    whole, torn, table, parts = (
+        RunRequest(
+            asked.game, (str(tmp_path / "in.csv"),), tmp_path / name, settings, format_of(Path(name), None), workers=1
+        )
+        for name in ("whole.jsonl", "torn.jsonl", "out.csv", "out.parquet")
+    )
+    for request in (whole, table, parts):
+        done(request)
+    torn_run(torn, 1)
+    torn.output.write_bytes(b"")
+    done(torn)
+    assert torn.output.read_bytes() == whole.output.read_bytes()
+    rows = [json.loads(line) for line in whole.output.read_text().splitlines()]
+    assert pyarrow.parquet.read_table(parts.output).to_pylist() == rows
+    assert [row["status"] for row in rows] == ["ok", "over"]
+    assert {name for name in Findings._fields if rows[0][name] is not None} == asked.told
+    (first, second) = csv.DictReader(io.StringIO(table.output.read_text()))
+    assert first["values"] == " ".join(str(value) for value in rows[0]["values"] or ())
+    assert json.loads(first["root_moves"] or "null") == rows[0]["root_moves"]
+    assert second["values"] == ("4 3 2" if "values" in asked.told else "")
+    request = SearchRequest(asked.positions[0], (), asked.limits, multipv=2, algorithm=asked.algorithm)
+    with open_session(asked.game, request, workers=1, table_mb=1.0, notice=silent) as session:
+        report = json.loads(json.dumps(session.search(request).as_json()))
+    names = [name for name in Findings._fields if name not in PLAYED]
+    assert [rows[0][name] for name in names] == [report[name] for name in names]
+    assert [line["values"] for line in rows[0]["lines"]] == [line["values"] for line in report["lines"]]
+    if asked.told == PLAYED:
+        moves = rows[0]["root_moves"]
+        assert rows[0]["playouts"] == rows[0]["nodes"] == sum(move["visits"] for move in moves) == report["playouts"]
+        assert (moves[0]["move"], moves[0]["win_rate"]) == (rows[0]["best_move"], rows[0]["win_rate"])
+        assert {*moves[0]} == {*report["root_moves"][0]}
+
+
+def test_findings_travel_and_forged_ones_are_refused() -> None:
+    played = PlayedMove("c2", 7, 0.75, "win")
+    whole = Findings((4, -3, 2), 0.5, 7, 0.75, "win", (played,))
+    for findings in (Findings(), whole, Findings(values=(1,)), Findings(root_moves=())):
+        assert unpack_answer(pack_answer(Answer(1, "ok", findings=findings))).findings == findings
+    for forged in (
+        whole._replace(values=(1.5,)), whole._replace(values="123"), whole._replace(expected_value=float("nan")),
+        whole._replace(playouts=1.0), whole._replace(win_rate=1.5), whole._replace(proved="perhaps"),
+        whole._replace(root_moves=(played._replace(visits="7"),)), whole._replace(root_moves=(("c2", 7, 0.75),)),
+        whole._replace(root_moves=(played._replace(win_rate=float("nan")),)), whole[:-1],
+    ):  # fmt: skip
+        with pytest.raises(RecordError):
+            unpack_answer(pack_answer(Answer(1, "ok", findings=forged)))
 
 
 # The journal.

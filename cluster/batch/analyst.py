@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from cluster.batch.jobs import Answer, Line, PositionJob, Status, Step
+from cluster.findings import findings_of
 from cluster.report import AT_BOUND, BOUND_NAMES
 from search.controls import CELLS
 from search.driver import OneCore, deepen
@@ -123,13 +124,14 @@ def answer_of(referee: Referee, result: SearchResult, job: PositionJob, elapsed_
         pv=pv,
         steps=steps,
         lines=tuple(_ranked(referee, position, line) for line in result.lines) if job.multipv > 1 else (),
+        findings=findings_of(game, result),
     )
 
 
 def _ranked(referee: Referee, position: Any, line: RootLine) -> Line:
     texts = tuple(referee.line_texts(position, line.moves))
     score_text = referee.game.value_text(position, line.score, line.values, line.is_solved)
-    return Line(texts[0], line.score, score_text, "exact", texts)
+    return Line(texts[0], line.score, score_text, "exact", texts, line.values or None)
 
 
 def _steps(game: Game, position: Any, result: SearchResult) -> Iterable[Step]:

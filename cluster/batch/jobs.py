@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 import msgpack
 
+from cluster.findings import Findings, PlayedMove
 from cluster.records import RecordError, WireLimits, rows_of, unpacked
 from search.limits import Limits
+from search.mcts_standing import VERDICT_NAMES
 from search.solving import Question
 
 _LIMITS = WireLimits(64 << 20, 8192, 4096)
@@ -77,6 +79,8 @@ class Line(NamedTuple):
     score_text: str
     bound: str
     pv: tuple[str, ...]
+    values: tuple[int, ...] | None = None
+    """As of `Findings`."""
 
 
 class Answer(NamedTuple):
@@ -100,6 +104,7 @@ class Answer(NamedTuple):
     steps: tuple[Step, ...] = ()
     lines: tuple[Line, ...] = ()
     """More than one line was asked for; else empty."""
+    findings: Findings = Findings()
     attempts: int = 1
     """How many workers were given the position: those before the last one died."""
     worker: int | None = None
@@ -170,12 +175,12 @@ def _checked_job(row: Sequence[Any]) -> PositionJob:
 def _checked_answer(row: Sequence[Any]) -> Answer:
     if not _fits(row, _ANSWER_KINDS):
         raise RecordError("a field of an answer has a wrong type")
-    job_id, status, reason, move, score, score_text, bound, depth, nodes, time_s, pv, steps, lines, tries, worker = row
+    job_id, status, reason, move, score, score_text, bound, depth, nodes, time_s, pv, steps, lines, found, *who = row
     if not 0 <= time_s < math.inf:
         raise RecordError("the time of an answer is none")
     return Answer(
         job_id, status, reason, move, score, score_text, bound, depth, nodes, time_s, _texts(pv),
-        tuple(map(_checked_step, steps)), tuple(map(_checked_line, lines)), tries, worker,
+        tuple(map(_checked_step, steps)), tuple(map(_checked_line, lines)), _checked_findings(found), *who,
     )  # fmt: skip
 
 
@@ -188,8 +193,36 @@ def _checked_step(row: Any) -> Step:
 def _checked_line(row: Any) -> Line:
     if not isinstance(row, list) or not _fits(row, _LINE_KINDS):
         raise RecordError("a line of an answer is none")
-    move, score, score_text, bound, pv = row
-    return Line(move, score, score_text, bound, _texts(pv))
+    move, score, score_text, bound, pv, values = row
+    return Line(move, score, score_text, bound, _texts(pv), None if values is None else _integers(values))
+
+
+def _checked_findings(row: Sequence[Any]) -> Findings:
+    if not _fits(row, _FINDINGS_KINDS):
+        raise RecordError("a field of what an answer has found has a wrong type")
+    values, expected_value, playouts, win_rate, proved, root_moves = row
+    if not math.isfinite(expected_value or 0.0):
+        raise RecordError("the expected value of an answer is none")
+    _check_played(win_rate, proved)
+    return Findings(
+        None if values is None else _integers(values), expected_value, playouts, win_rate, proved,
+        None if root_moves is None else tuple(map(_checked_move, root_moves)),
+    )  # fmt: skip
+
+
+def _checked_move(row: Any) -> PlayedMove:
+    if not isinstance(row, list) or not _fits(row, _MOVE_KINDS):
+        raise RecordError("a first move of an answer is none")
+    move = PlayedMove._make(row)
+    _check_played(move.win_rate, move.proved)
+    return move
+
+
+def _check_played(win_rate: float | None, proved: str | None) -> None:
+    if win_rate is not None and not 0 <= win_rate <= 1:
+        raise RecordError(f"a share of wins in an answer is {win_rate}, not from 0 to 1")
+    if proved not in VERDICT_NAMES.values():
+        raise RecordError("an answer has proved what cannot be proved")
 
 
 _Kinds = tuple[frozenset[type], ...]
@@ -202,16 +235,19 @@ def _one_of(*kinds: type) -> frozenset[type]:
 
 _INTEGER, _TEXT, _LIST, _TIME = _one_of(int), _one_of(str), _one_of(list), _one_of(float)
 _MAYBE_INTEGER, _MAYBE_TEXT, _MAYBE_TIME = _one_of(int, _NONE), _one_of(str, _NONE), _one_of(int, float, _NONE)
+_MAYBE_LIST, _MAYBE_REAL = _one_of(list, _NONE), _one_of(float, _NONE)
 _JOB_KINDS: _Kinds = (
     _INTEGER, _TEXT, _LIST, _LIST, _LIST, _MAYBE_INTEGER, _MAYBE_INTEGER, _MAYBE_TIME, _MAYBE_INTEGER, _INTEGER,
     _MAYBE_TIME, _MAYBE_TEXT,
 )  # fmt: skip
 _ANSWER_KINDS: _Kinds = (
     _INTEGER, _TEXT, _MAYBE_TEXT, _MAYBE_TEXT, _MAYBE_INTEGER, _MAYBE_TEXT, _MAYBE_TEXT, _INTEGER, _INTEGER,
-    _one_of(int, float), _LIST, _LIST, _LIST, _INTEGER, _MAYBE_INTEGER,
+    _one_of(int, float), _LIST, _LIST, _LIST, _LIST, _INTEGER, _MAYBE_INTEGER,
 )  # fmt: skip
 _STEP_KINDS: _Kinds = (_INTEGER, _TEXT, _INTEGER, _TEXT, _INTEGER, _TIME)
-_LINE_KINDS: _Kinds = (_TEXT, _INTEGER, _TEXT, _TEXT, _LIST)
+_LINE_KINDS: _Kinds = (_TEXT, _INTEGER, _TEXT, _TEXT, _LIST, _MAYBE_LIST)
+_FINDINGS_KINDS: _Kinds = (_MAYBE_LIST, _MAYBE_REAL, _MAYBE_INTEGER, _MAYBE_REAL, _MAYBE_TEXT, _MAYBE_LIST)
+_MOVE_KINDS: _Kinds = (_TEXT, _INTEGER, _one_of(float), _MAYBE_TEXT)
 
 
 @lru_cache(maxsize=1024)

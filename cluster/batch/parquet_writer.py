@@ -17,6 +17,7 @@ from tt_store.errors import writing
 
 PART_ROWS = 20_000
 _TEXTS = pyarrow.list_(pyarrow.string())
+_VALUES = pyarrow.list_(pyarrow.int32())
 _LINE = pyarrow.struct(
     [
         ("move", pyarrow.string()),
@@ -24,6 +25,15 @@ _LINE = pyarrow.struct(
         ("score_text", pyarrow.string()),
         ("bound", pyarrow.string()),
         ("pv", _TEXTS),
+        ("values", _VALUES),
+    ]
+)
+_PLAYED_MOVE = pyarrow.struct(
+    [
+        ("move", pyarrow.string()),
+        ("visits", pyarrow.int64()),
+        ("win_rate", pyarrow.float64()),
+        ("proved", pyarrow.string()),
     ]
 )
 
@@ -32,7 +42,9 @@ _TYPES: dict[str, Any] = {
     "position": pyarrow.string(), "moves": _TEXTS, "status": pyarrow.string(), "reason": pyarrow.string(),
     "best_move": pyarrow.string(), "score": pyarrow.int32(), "score_text": pyarrow.string(), "bound": pyarrow.string(),
     "mate_in": pyarrow.int32(), "depth": pyarrow.int32(), "nodes": pyarrow.int64(), "time_s": pyarrow.float64(),
-    "pv": _TEXTS, "lines": pyarrow.list_(_LINE), "solved": pyarrow.bool_(), "solved_time_s": pyarrow.float64(),
+    "pv": _TEXTS, "lines": pyarrow.list_(_LINE), "values": _VALUES, "expected_value": pyarrow.float64(),
+    "playouts": pyarrow.int64(), "win_rate": pyarrow.float64(), "proved": pyarrow.string(),
+    "root_moves": pyarrow.list_(_PLAYED_MOVE), "solved": pyarrow.bool_(), "solved_time_s": pyarrow.float64(),
     "solved_nodes": pyarrow.int64(), "duplicate_of": pyarrow.int64(), "attempts": pyarrow.int32(),
     "worker": pyarrow.int32(), "settings": pyarrow.string(), "warnings": _TEXTS,
 }  # fmt: skip

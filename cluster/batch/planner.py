@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from cluster.batch.jobs import Answer, PositionJob, Status
 from cluster.batch.rows import InputRow
 from cluster.batch.settings import RunSettings
+from cluster.findings import score_findings
 from cluster.position_rules import words_of
 from search.algorithms import HAS_DEPTH
 from search.limits import Limits
@@ -82,7 +83,8 @@ class Planner:
         if facts.is_over:
             payoffs = self._referee.payoffs(place.position)
             text = self._game.value_text(place.position, facts.outcome, payoffs, True)
-            answer = Answer(0, Status.OVER, score=facts.outcome, score_text=text, bound="exact")
+            findings = score_findings(self._game, facts.outcome, payoffs)
+            answer = Answer(0, Status.OVER, score=facts.outcome, score_text=text, bound="exact", findings=findings)
             return Plan(row, answer, None, 0, None, digest)
         job = PositionJob(
             job_id=row.index,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from cluster.batch.jobs import Answer, Line, Status
 from cluster.batch.planner import Plan
 from cluster.batch.verdict import verdict_of
+from cluster.findings import PlayedMove, as_objects
 from cluster.report import mate_in
 
 
@@ -38,6 +39,13 @@ class ResultRow(NamedTuple):
     pv: tuple[str, ...]
     lines: tuple[Line, ...]
     """The best lines, if more than one was asked for."""
+    values: tuple[int, ...] | None
+    """This and the next five are the answer's `cluster.findings.Findings`."""
+    expected_value: float | None
+    playouts: int | None
+    win_rate: float | None
+    proved: str | None
+    root_moves: tuple[PlayedMove, ...] | None
     solved: bool | None
     """Whether the answer is what the input expects; None where it expects nothing."""
     solved_time_s: float | None
@@ -59,9 +67,7 @@ class ResultRow(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """Return the row as a JSON object."""
-        values = self._asdict()
-        values["lines"] = [line._asdict() for line in self.lines]
-        return values
+        return as_objects(self._asdict())
 
 
 FIELDS = ResultRow._fields
@@ -104,6 +110,7 @@ def result_row(
         time_s=answer.time_s if is_timed else None,
         pv=answer.pv,
         lines=answer.lines,
+        **answer.findings._asdict(),
         solved=None if verdict is None else verdict.is_solved,
         solved_time_s=verdict.time_s if verdict is not None and is_timed else None,
         solved_nodes=verdict.nodes if verdict is not None and was_searched else None,

@@ -16,7 +16,7 @@ from search.rules import Game
 from search.solving import Question, plies_to_solve
 from tt_store.errors import RootsplitError
 
-VERSION = 1
+VERSION = 2
 """Grows with each change after which rows of an older run would not be repeated."""
 
 

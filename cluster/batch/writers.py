@@ -162,10 +162,7 @@ class JsonLinesWriter(LineWriter):
 
     def line(self, row: ResultRow) -> str:
         """Return an object; its index comes first."""
-        values: dict[str, Any] = dict(zip(FIELDS, row, strict=True))
-        if row.lines:
-            values["lines"] = [line._asdict() for line in row.lines]
-        return self._encode(values)
+        return self._encode(row.as_json())
 
     def index_of(self, line: bytes, number: int) -> int | None:
         """Return the first field."""
@@ -194,8 +191,8 @@ class CsvWriter(LineWriter):
 def _cell(value: Any) -> Any:
     if isinstance(value, tuple):
         if value and isinstance(value[0], tuple):
-            return json.dumps([line._asdict() for line in value], ensure_ascii=False)
-        value = " ".join(value)
+            return json.dumps([record._asdict() for record in value], ensure_ascii=False)
+        value = " ".join(map(str, value))
     if isinstance(value, bool):
         return "true" if value else "false"
     # A row is a line.
