@@ -20,7 +20,7 @@ from search.turns import Turns
 from tt_store.layout import BOUND_EXACT, NO_MOVE, WORD_BYTES, unpack
 from tt_store.segment import Segment
 
-_KERNELS = {
+KERNELS = {
     Algorithm.ALPHA_BETA: "search.kernel",
     Algorithm.EXPECTIMINIMAX: "search.chance",
     Algorithm.MAX_N: "search.multiplayer",
@@ -126,7 +126,7 @@ class Searcher:
     ) -> None:
         self.game, self.flags = game, flags
         self.referee = Referee(game, notice)
-        self._kernel = jit.specialise(_KERNELS[flags.algorithm], game, flags)
+        self._kernel = jit.specialise(KERNELS[flags.algorithm], game, flags)
         self.segment, self.controls = segment, controls
         words = at.workspace_words(game.max_moves, game.memory_words, game.history_words)
         self._memory = np.zeros(words, np.int64)
