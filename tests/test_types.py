@@ -8,6 +8,7 @@ other tests' matter, and code from the disk has lost its types.
 
 from __future__ import annotations
 
+import gc
 import operator
 import os
 import subprocess
@@ -175,6 +176,8 @@ def test_compiled_code_mixes_no_types(name: str, tmp_path: Path) -> None:
 
 def main() -> int:
     """Type the game of the command line, print how many functions there are and their faults."""
+    # The compiler's trees are alive to the end: looking for garbage among them would take a seventh of the time.
+    gc.disable()
     type_all(sys.argv[1])
     typed = [(name, function) for name, function in own_functions() if function.overloads]
     found = [fault for name, function in typed for fault in faults(name, function)]
