@@ -386,6 +386,15 @@ def test_a_history_matters_where_a_position_came_twice() -> None:
     assert identity_of(7, (), "s") != identity_of(7, (), "t")
 
 
+def test_a_root_that_has_been_there_before_is_another_position() -> None:
+    game = load_game("chess")
+    planner = Planner(game, Referee(game, silent), RunSettings(Limits(depth=1)))
+    there_and_back = ("g1f3", "g8f6", "f3g1", "f6g8")
+    first, again = (planner.plan(InputRow(0, "", 1, position="", moves=moves)) for moves in ((), there_and_back))
+    # From the second on, to come back is to come a third time.
+    assert first.identity != again.identity
+
+
 def test_the_index_finds_what_it_was_given() -> None:
     identities = [hash((number, "x")) % (1 << 64) or 1 for number in range(20_000)] + [1, (1 << 63) - 1, 1 << 63]
     identities.append((1 << 64) - 1)
