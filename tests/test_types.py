@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import silent
 from numba import njit, typeof
 from numba.core import ir, types
 from numba.core.compiler import _LowerResult
@@ -119,10 +120,10 @@ def type_all(name: str) -> None:
     NativeLowering.run_pass = lower_nothing
     jit.cached = TypedEntry
     game = load_game(name)
-    LeafCounter(game, notice=print)
+    LeafCounter(game, notice=silent)
     for flags in variants_of(game, name):
         seen = seen_by(game, flags.algorithm)
-        Referee(seen, notice=print)
+        Referee(seen, notice=silent)
         # As `Searcher` calls it.
         jit.specialise(KERNELS[flags.algorithm], seen, flags).search_root(seen.parse(""), 1, 0, 0)
 
