@@ -225,7 +225,7 @@ def threats(stones: Word, mask: Word) -> Word:
 
 @helper
 def is_late(position: Position, depth: int) -> int:
-    """Return 1 where so few cells are left that `solve_leaf` is quicker than the kernel, and depth reaches their end."""
+    """Return 1 where the depth reaches the end and so few cells are left that `solve_leaf` is quicker, else 0."""
     empty = count_ones(BOARD & ~position.mask)
     return 1 if empty <= LATE_PLIES and empty <= depth else 0
 
