@@ -123,9 +123,10 @@ class Referee:
         history
             The positions that can come back, the latest last.
         key, ply
-            Hash of the position, and its plies from the root; what came before the root counts from the third time on.
+            Hash of the position, and its plies from the root; the root and what came before it count from the third
+            time on.
         """
-        return history.count(key) > 1 or (ply > 0 and key in history[-ply:])
+        return history.count(key) > 1 or (ply > 1 and key in history[1 - ply :])
 
     def changes_side(self, before: Any, after: Any) -> bool:
         """Tell whether the other side is to move after a move."""

@@ -46,14 +46,15 @@ def table_key(position: Any, key: Word) -> Word:
 def repeats(position: Any, key: Word, ply: int, memory: int) -> int:
     """Return 1 if the path makes a position a draw, else 0.
 
-    One that came before within the search does: who can force it once can force it again. One that came before the
-    root does at its third occurrence, as the rules of chess say.
+    One that came before within the search does: who can force it once can force it again. The root, and what came
+    before it, does at its third occurrence, as the rules of chess say: whoever has strayed from a won position may
+    come back to it, and win.
     """
     path = memory + at.PATH_KEYS
     was_seen = 0
     for before in range(ply - SOONEST, ply - min(clock(position), ply + at.HISTORY_KEYS) - 1, -2):
         if read_word(path + before * WORD_BYTES) == key:
-            if before >= 0 or was_seen == 1:
+            if before > 0 or was_seen == 1:
                 return 1
             was_seen = 1
     return 0

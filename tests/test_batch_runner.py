@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 
 import pytest
 from conftest import silent
@@ -385,16 +386,38 @@ def test_a_history_matters_where_a_position_came_twice() -> None:
     assert identity_of(7, (), "s") != identity_of(7, (), "t")
 
 
+def test_a_root_that_has_been_there_before_is_another_position() -> None:
+    game = load_game("chess")
+    planner = Planner(game, Referee(game, silent), RunSettings(Limits(depth=1)))
+    there_and_back = ("g1f3", "g8f6", "f3g1", "f6g8")
+    first, again = (planner.plan(InputRow(0, "", 1, position="", moves=moves)) for moves in ((), there_and_back))
+    # From the second on, to come back is to come a third time.
+    assert first.identity != again.identity
+
+
 def test_the_index_finds_what_it_was_given() -> None:
-    index = AnswerIndex()
-    identities = [hash((number, "x")) % (1 << 64) or 1 for number in range(20_000)]
-    for place, identity in enumerate(identities):
-        index.put(identity, place)
-    index.put(identities[5], 77)
-    assert len(index) == len(set(identities))
-    assert index.get(identities[5]) == 77
-    assert [index.get(identity) for identity in identities[6:]] == list(range(6, 20_000))
-    assert index.get(12345) is None
+    identities = [hash((number, "x")) % (1 << 64) or 1 for number in range(20_000)] + [1, (1 << 63) - 1, 1 << 63]
+    identities.append((1 << 64) - 1)
+    with closing(AnswerIndex()) as index:
+        for place, identity in enumerate(identities):
+            assert index.get(identity) is None
+            index.put(identity, place)
+        index.put(identities[5], 77)
+        assert index.get(identities[5]) == 77
+        assert [index.get(identity) for identity in identities[6:]] == list(range(6, len(identities)))
+        assert index.get(12345) is None
+
+
+def test_an_index_that_finds_no_room_says_so() -> None:
+    with closing(AnswerIndex()) as index:
+        index._table.execute("PRAGMA max_page_count = 16")
+
+        def fill() -> None:
+            for identity in range(1, 100_000):
+                index.put(identity * 7919, identity)
+
+        with pytest.raises(RunFailedError, match=r"index of answers cannot be kept .* full"):
+            fill()
 
 
 def test_a_suite_says_what_is_solved_and_since_when(start: Callable[..., Runner], game: Game) -> None:

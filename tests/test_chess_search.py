@@ -237,6 +237,14 @@ def test_the_third_occurrence_where_a_pinned_king_forbids_en_passant() -> None:
     assert not REFEREE.is_repetition(history[:-4], REFEREE.facts(position).key, 0)
 
 
+def test_the_root_may_come_back_once_and_no_other_position_of_the_search() -> None:
+    path = (11, 12, 13, 14)
+    assert not REFEREE.is_repetition(path, 11, 4)
+    assert REFEREE.is_repetition((*path, 11, 12, 13, 14), 11, 8)
+    assert REFEREE.is_repetition((*path, 11), 12, 5)
+    assert not REFEREE.is_repetition(path, 12, 2)
+
+
 def test_one_legal_move_is_searched_and_scored(ask: Ask) -> None:
     report = ask(request("r1b1k2r/1pqp1ppp/p1n1pn2/8/4P3/2NBB3/PPP1NPPb/R2Q1RK1 w kq - 0 10", depth=8))
     assert report.line_texts[-1][0] == "g1h1"

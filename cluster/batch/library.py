@@ -91,9 +91,13 @@ def analyse(
     rules = load_game(game)
     rules = seen_by(rules, settings.flags(rules).algorithm)
     referee = Referee(rules, notice)
-    with Journal.temporary() as journal, closing(open_pool(rules, settings, workers, address, notice, options)) as pool:
+    with (
+        Journal.temporary() as journal,
+        closing(AnswerIndex()) as index,
+        closing(open_pool(rules, settings, workers, address, notice, options)) as pool,
+    ):
         planner = Planner(rules, referee, settings)
-        runner = Runner(planner, pool, settings, journal, AnswerIndex(), is_ordered=is_ordered)
+        runner = Runner(planner, pool, settings, journal, index, is_ordered=is_ordered)
         for row in runner.run(_rows(inputs, rules, reading)):
             if row is not None:
                 yield row

@@ -98,7 +98,7 @@ class Planner:
             deadline_s=self._settings.deadline_s,
             solve=self._settings.solve,
         )
-        identity = identity_of(facts.table_key, place.history, digest)
+        identity = identity_of(facts.table_key, (*place.history, facts.key), digest)
         return Plan(row, None, None, identity, job, digest)
 
     def _refused(self, row: InputRow, kind: str, reason: str) -> Plan:
@@ -138,22 +138,22 @@ class Planner:
         return known
 
 
-def identity_of(table_key: int, history: tuple[int, ...], settings_hash: str) -> int:
+def identity_of(table_key: int, path: tuple[int, ...], settings_hash: str) -> int:
     """Return 64 bits that are equal where a search cannot tell two positions apart.
 
-    Of the history that is what came at least twice: a position that came once before the root can become a draw only
-    where it comes a second time within the search, and that is one by itself.
+    Of the path that is what came at least twice: a position that came once, the root too, can become a draw only where
+    it comes a second time within the search, and that is one by itself.
 
     Parameters
     ----------
     table_key
         The position's hash, as a table holds it (signed).
-    history
-        Hashes of the positions before it that can come back.
+    path
+        Hashes of the positions before it that can come back, and its own.
     settings_hash
         Of the limits and of all else that decides an answer.
     """
-    twice = sorted(key for key, count in Counter(history).items() if count > 1) if len(history) > 1 else ()
+    twice = sorted(key for key, count in Counter(path).items() if count > 1) if len(path) > 1 else ()
     words = struct.pack(f"<{1 + len(twice)}q", table_key, *twice)
     digest = hashlib.blake2b(words + settings_hash.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") or 1

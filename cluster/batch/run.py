@@ -124,7 +124,6 @@ class Run(AbstractContextManager["Run"]):
         self._game: Game = seen_by(game, request.settings.flags(game).algorithm)
         self._files = [look_at(name) for name in request.inputs]
         self._writer: Writer = make_writer(request.output, request.format, self._game, request.is_ordered)
-        self._index = AnswerIndex()
         self._tally = Tally()
         self._skipped = 0
         self._written: Collection[int] = ()
@@ -135,6 +134,7 @@ class Run(AbstractContextManager["Run"]):
             self._files, request.reading, request.settings, self._game, request.format, request.is_ordered
         )
         self._journal = self._open_journal(asked)
+        self._index = AnswerIndex()
         try:
             self._recover()
         except BaseException:
@@ -147,9 +147,10 @@ class Run(AbstractContextManager["Run"]):
         self.close()
 
     def close(self) -> None:
-        """Close output and journal."""
+        """Close output, journal and index."""
         self._writer.close()
         self._journal.close()
+        self._index.close()
 
     def stop(self) -> None:
         """Let what runs end, then the run; from any thread, and from a signal's handler."""

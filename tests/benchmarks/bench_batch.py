@@ -146,11 +146,11 @@ def overhead(rows: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in (GAME, "chess"):
             reading_s = planning_s(name)
+            texts = [text_of(name, number) for number in range(rows)]
             for kind in ("threads", "ray"):
                 pool = instant_threads() if kind == "threads" else instant_ray(name)
                 try:
-                    texts = (text_of(name, number) for number in range(rows))
-                    speed = run_instantly(pool, name, texts, Path(folder, f"{name}-{kind}.jsonl"))
+                    speed = run_instantly(pool, name, iter(texts), Path(folder, f"{name}-{kind}.jsonl"))
                 finally:
                     pool.close()
                 own_s = speed.cpu_s / speed.rows - reading_s
