@@ -176,7 +176,7 @@ def game_of(module: ModuleType, name: str, parameters: str) -> Game:
         shared_key=getattr(module, "shared_key", _no_count),
         shared_move=getattr(module, "shared_move", _no_order),
         solve_table_depth=int(getattr(module, "SOLVE_TABLE_DEPTH", 0)),
-        is_late=getattr(module, "is_late", _no_count),
+        is_late=getattr(module, "is_late", _no_order),
         solve_leaf=getattr(module, "solve_leaf", _no_solution),
         late_plies=int(getattr(module, "LATE_PLIES", 0)),
         upper_bound=getattr(module, "upper_bound", _no_bound),

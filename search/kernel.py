@@ -15,7 +15,7 @@ import numpy as np
 from search import jit
 from search import workspace as at
 from search.flags import Pruning
-from search.scores import DRAW, INFINITY, MATE, MATE_BOUND, MAX_PLY, ONGOING, from_table
+from search.scores import DRAW, INFINITY, MATE, MATE_BOUND, MAX_PLY, ONGOING, from_table, to_table
 from tt_store.layout import MOVE_MASK, NO_MOVE, WORD_BYTES
 from tt_store.native import Integer, Word, as_int, read_int, write_int
 from tt_store.table import MISS, entry_move, entry_score, prefetch_bucket, probe
@@ -361,7 +361,7 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         reduction = 0
         if REDUCES and is_whole(memory) == 0 and asks_for_mate(low, beta, ply) == 0:
             reduction = late_reduction(rank, number, depth, is_pv, improving, gives_check)
-        is_solved_here = SOLVES_LEAVES and is_late(child) == 1 and read_int(memory + at.CONTEMPT) == 0
+        is_solved_here = SOLVES_LEAVES and is_late(child, child_depth) == 1 and read_int(memory + at.CONTEMPT) == 0
         if is_solved_here:
             # Its value is the exact one in every window and at every depth.
             child_depth = max(child_depth, LATE_PLIES)
@@ -519,7 +519,8 @@ def search_child(
     while True:
         if is_solved_here and upper - lower == 1:
             room = memory + at.MOVES + (ply + 1) * MOVE_ROW_BYTES
-            score = -solve_leaf(child, -upper, memory + at.NODES, room)
+            bar = to_table(-upper, ply + 1)
+            score = -from_table(solve_leaf(child, bar, memory + at.NODES, room), ply + 1)
         elif is_same_side(position, child):
             score = search_node(child, child_key, depth - reduction, lower, upper, ply + 1, memory)
         else:

@@ -31,8 +31,9 @@ Optional names::
     solve_leaf(position, alpha, nodes, room)  @helper, with LATE_PLIES and `is_late`: the value of a late position by
                                 the kernel's contract for the window (alpha, alpha + 1), quicker than the kernel finds
                                 it. Adds the positions that it visits to the word at `nodes`; memory from `room` on is
-                                free, a row of MAX_MOVES words for each ply that may follow. Draws are worth 0
-    is_late(position)           @helper, 1 or 0: whether `solve_leaf` takes a position
+                                free, a row of MAX_MOVES words for each ply that may follow. Draws are worth 0, and a
+                                decided game counts its plies from the position
+    is_late(position, depth)    @helper, 1 or 0: whether `solve_leaf` takes a position that is to be searched so deeply
     LATE_PLIES                  no game lasts longer from a late position
     upper_bound(position, depth, alpha)  @helper: no less than the value of a search of that depth for the side to move;
                                 `INFINITY`, where there is none or it is not below alpha anyway. Draws are worth 0
@@ -206,7 +207,7 @@ class Game:
     """None by default."""
     solve_table_depth: int
     """0 by default: all nodes are looked up in the table."""
-    is_late: PositionRule
+    is_late: MoveRule
     """0 by default."""
     solve_leaf: LeafRule
     late_plies: int

@@ -222,6 +222,31 @@ def test_a_small_board_agrees_with_minimax(small: Game) -> None:
         assert solved(session, "").score_text() == "0"
 
 
+def test_the_last_plies_are_solved_by_the_contract_of_a_null_window(small: Game) -> None:
+    referee, rng = Referee(small, silent), random.Random(5)
+    known: dict[tuple[int, ...], int] = {}
+    is_late, solve = small.is_late, small.solve_leaf
+    solve_last = njit(lambda position, alpha, nodes: solve(position, alpha, nodes, nodes))
+    takes = njit(lambda position, depth: is_late(position, depth))
+    nodes, values, total = np.zeros(1, np.int64), set(), 0
+    for _ in range(40):
+        columns = random_columns(small, referee, rng, rng.randrange(11, 20))
+        position, left = small.parse(columns), 20 - len(columns)
+        assert (takes(position, left), takes(position, left - 1)) == (1, 0)
+        value = minimax(tuple(map(int, position)), known, small, referee)
+        decided = [sign * (MATE - ply) + near for sign in (-1, 1) for ply in range(1, left + 3) for near in (-1, 0)]
+        for alpha in (-1, DRAW, 1, 1000, -1000, *decided):
+            nodes[0] = 0
+            result = solve_last(position, alpha, nodes.ctypes.data)
+            total += int(nodes[0])
+            assert value <= result <= alpha if value <= alpha else alpha < result <= value, (columns, alpha)
+        values.add(value)
+    assert len(values) > 6
+    assert total > 4_000
+    earlier = small.parse(random_columns(small, referee, rng, 19 - small.late_plies))
+    assert takes(earlier, 20) == 0
+
+
 def test_parameters_make_a_game_of_their_own(connect_four: Game, small: Game) -> None:
     assert (small.label, small.max_moves, small.plies_left(small.parse(""))) == ("connect_four-5x4", 5, 20)
     assert (connect_four.label, connect_four.max_moves, connect_four.plies_left(connect_four.parse(""))) == (

@@ -14,7 +14,8 @@ Bitboards (Tromp): a column takes a bit for each of its cells and a guard; on th
 `own` holds the stones of the side to move, `mask` all stones. A move is its column, from 1; a position's text is the
 columns played so far, such as ``4453``, with ``start`` for the empty board.
 
-The search tries no move that lets the opponent win at once, and first those that make most threats (Pons 2015).
+The search tries no move that lets the opponent win at once, and first those that make most threats (Pons 2015). The
+last plies it leaves to `solve_leaf`, which needs no table.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import numpy as np
 from search.jit import helper, inlined
 from search.rules import RulesError, mix, parameters, push_move
 from search.scores import DRAW, MATE, ONGOING, mate_distance
-from tt_store.native import Word, count_ones
+from tt_store.native import Word, count_ones, read_int, write_int
 
 SUMMARY = "Connect Four, 7x6; a position is the columns played, such as 4453; scores as Pascal Pons's"
 PARAMETERS = "the columns and rows of another board, such as 6x5"
@@ -48,8 +49,11 @@ def _size(text: str) -> tuple[int, int]:
 WIDTH, HEIGHT = _size(parameters(__name__) or "7x6")
 MAX_MOVES = WIDTH
 START = ""
-SOLVE_TABLE_DEPTH = 8
-"""Measured: most looked-up entries are a miss of the processor's cache, and subtrees of seven plies cost less."""
+LATE_PLIES = 11
+"""Measured: `solve_leaf` visits more positions than the kernel with its table, but ones that cost a third as much."""
+SOLVE_TABLE_DEPTH = LATE_PLIES + 1
+BOUNDED_CELLS = 5
+"""With fewer, `solve_leaf` does not ask whether anybody can still make four."""
 SHARED_STONES = 20
 """Positions of fewer stones share the table's entries with their mirror images; later hardly both are met."""
 _COLUMN_BITS = HEIGHT + 1
@@ -116,20 +120,23 @@ def moves(position: Position, end: int) -> int:
     return end
 
 
-@helper
-def sound_moves(position: Position, end: int) -> int:
-    """Push the columns after which the opponent cannot win at once, the centre first; we cannot win at once either.
+@inlined
+def _sound_cells(danger: Word, mask: Word) -> Word:
+    """Return the cells where a stone does not let the opponent win at once, who would complete a four at `danger`.
 
     A stone must go where the opponent would win, and never below such a cell.
     """
-    danger = threats(position.own ^ position.mask, position.mask)
-    possible = (position.mask + BOTTOM) & BOARD
+    possible = (mask + BOTTOM) & BOARD
     forced = possible & danger
     if forced != NOTHING:
-        if forced & (forced - ONE) != NOTHING:
-            return end
-        possible = forced
-    possible &= ~(danger >> ONE)
+        possible = forced if forced & (forced - ONE) == NOTHING else NOTHING
+    return possible & ~(danger >> ONE)
+
+
+@helper
+def sound_moves(position: Position, end: int) -> int:
+    """Push the columns after which the opponent cannot win at once, the centre first; we cannot win at once either."""
+    possible = _sound_cells(threats(position.own ^ position.mask, position.mask), position.mask)
     for index in range(WIDTH):
         column = _CENTRE_FIRST >> 4 * index & 15
         if possible & (COLUMN << np.uint64(_COLUMN_BITS * (column - 1))) != NOTHING:
@@ -214,6 +221,89 @@ def threats(stones: Word, mask: Word) -> Word:
     cells = _completing(stones, RIGHT) | _completing(stones, DOWN_RIGHT) | _completing(stones, UP_RIGHT)
     vertical = (stones << np.uint64(UP)) & (stones << np.uint64(2 * UP)) & (stones << np.uint64(3 * UP))
     return (cells | vertical) & (BOARD & ~mask)
+
+
+@helper
+def is_late(position: Position, depth: int) -> int:
+    """Return 1 where the depth reaches the end and so few cells are left that `solve_leaf` is quicker, else 0."""
+    empty = count_ones(BOARD & ~position.mask)
+    return 1 if empty <= LATE_PLIES and empty <= depth else 0
+
+
+@helper
+def solve_leaf(position: Position, alpha: int, nodes: int, room: int) -> int:
+    """Tell whether the value of a position with few cells left lies above alpha, by a bound on that side of it."""
+    if threats(position.own, position.mask) & (position.mask + BOTTOM) != NOTHING:
+        write_int(nodes, read_int(nodes) + 1)
+        return MATE - 1
+    # Inside, a win is worth the cells that it leaves empty and one, so that no ply is to be counted.
+    soonest = MATE - 1 - count_ones(BOARD & ~position.mask)
+    bar = max(alpha - soonest, DRAW) if alpha >= DRAW else min(alpha + soonest, DRAW - 1)
+    value = last_plies(position.own, position.mask, bar, nodes)
+    if value > DRAW:
+        return value + soonest
+    return value - soonest if value < DRAW else DRAW
+
+
+@helper
+def last_plies(own: Word, mask: Word, alpha: int, nodes: int) -> int:
+    """Return the value of a position, fail-soft by a null window above alpha, where nobody wins with the next move.
+
+    Parameters
+    ----------
+    own, mask
+        The position.
+    alpha
+        Like the value: cells left empty by a win and one, the negative of that for a loss, 0 for a draw.
+    nodes
+        Address of the counter of positions.
+    """
+    write_int(nodes, read_int(nodes) + 1)
+    other, empty = own ^ mask, BOARD & ~mask
+    left = count_ones(empty)
+    moves_left = _sound_cells(threats(other, mask), mask)
+    if moves_left == NOTHING:
+        return 1 - left
+    if left <= 2:
+        return DRAW
+    # Neither side wins sooner than by its second stone, and not at all if all empty cells would not give it four.
+    if alpha >= left - 2:
+        return left - 2
+    if alpha < 3 - left:
+        return 3 - left
+    if left >= BOUNDED_CELLS and not _has_four((own if alpha >= DRAW else other) | empty):
+        return DRAW
+    cell, most, waiting = NOTHING, -1, moves_left
+    while waiting != NOTHING:
+        rest = waiting & (waiting - ONE)
+        stone = waiting ^ rest
+        waiting = rest
+        made = threats(own | stone, mask | stone)
+        if _sound_cells(made, mask | stone) == NOTHING:
+            return left - 2
+        rank = 4 * count_ones(made)
+        if stone & CENTRE != NOTHING:
+            rank += 2
+        elif stone & INNER != NOTHING:
+            rank += 1
+        if rank > most:
+            cell, most = stone, rank
+    if left == 3:
+        return DRAW
+    best = -left
+    while True:
+        score = -last_plies(other, mask | cell, -alpha - 1, nodes)
+        best = max(best, score)
+        moves_left ^= cell
+        if score > alpha or moves_left == NOTHING:
+            return best
+        # Beside the best one only the centre is worth an order.
+        choice = moves_left
+        if choice & CENTRE != NOTHING:
+            choice &= CENTRE
+        elif choice & INNER != NOTHING:
+            choice &= INNER
+        cell = choice ^ (choice & (choice - ONE))
 
 
 @helper

@@ -202,7 +202,7 @@ def bring_least(cursor: int, last: int) -> int:
 
 
 @helper
-def is_late(position: Position) -> int:
+def is_late(position: Position, depth: int) -> int:
     """Return 1 where so few squares are left that `solve_leaf` is quicker than the kernel, else 0."""
     return 1 if empties(position) <= SOLVED_SQUARES else 0
 
