@@ -156,7 +156,8 @@ def test_playouts_are_exactly_as_many_as_asked_for_on_every_executor(executor: M
     assert found["proved"] is None
     assert found["bound"] is None
     assert found["best_move"] == found["root_moves"][0]["move"] == found["pv"][0]
-    assert 0.3 < found["win_rate"] < 0.7
+    # The first player stands better, and playouts between novices know no forced draw.
+    assert 0.5 < found["win_rate"] < 0.9
     assert len(found["root_moves"]) == 9
     assert again.as_json()["proved"] == "draw"
     assert again.score_text() == "drawn"
