@@ -23,6 +23,7 @@ from cluster.cli_options import (
     JsonOption,
     TableDirOption,
 )
+from cluster.departure import depart
 from cluster.match.command import match
 from cluster.scaling.command import scale
 from tt_store.errors import RootsplitError
@@ -117,7 +118,7 @@ def main() -> None:
         # The reader of our output has gone; Python would complain once more when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
-    sys.exit(code if isinstance(code, int) else 0)
+    depart(code if isinstance(code, int) else 0)
 
 
 def _end_like_ctrl_c() -> None:

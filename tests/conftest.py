@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 import pytest
 
+from cluster.departure import depart
 from cluster.executor import Executor, SerialExecutor, ThreadExecutor
 from search.flags import Flags
 from search.game_files import load_game
@@ -30,6 +32,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("ray") is not None or item.path.stem in WATCHERS:
             item.add_marker(pytest.mark.alone)
+
+
+class Ending(NamedTuple):
+    """Ends the test process as `cluster.departure` says, once everything is reported."""
+
+    code: int
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        depart(self.code)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    # A worker of pytest-xdist uses no Ray, and has still to tell what it has done.
+    if "ray" in sys.modules and not hasattr(session.config, "workerinput"):
+        session.config.pluginmanager.register(Ending(int(exitstatus)))
 
 
 def start_as_by_default(patch: pytest.MonkeyPatch) -> None:
