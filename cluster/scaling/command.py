@@ -44,7 +44,7 @@ def scale(
     seconds: Annotated[
         float | None, typer.Option(help="Choose each depth so that the sequential search takes at most so long.")
     ] = None,
-    solve: Annotated[bool, typer.Option("--solve", help="Search each position until it is solved.")] = False,
+    solve: Annotated[bool, typer.Option("--solve", help="Prove each position's score, as search does.")] = False,
     repeats: Annotated[int, typer.Option(help="How often each run is made.")] = 3,
     table: Annotated[str, typer.Option(help="Size of each machine's table in MB; several such as 64,256.")] = "256",
     exact_depth: Annotated[bool, typer.Option("--exact-depth", help="Values may not differ; somewhat slower.")] = False,

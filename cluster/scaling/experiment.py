@@ -30,11 +30,12 @@ from cluster.scaling.runner import Bench, Runner
 from cluster.scaling.summary import median_run
 from cluster.simulated_executor import ClusterModel
 from cluster.strategies import DYNAMIC, SINGLE
-from search.algorithms import flags_for, seen_by
+from search.algorithms import PROVES_MATES, chosen, flags_to_answer, seen_by
 from search.flags import Algorithm, Flags
 from search.game_files import load_game
 from search.referee import Referee, print_notice
 from search.rules import Game, RulesError
+from search.solving import Question
 
 _WARM_UP_S = 1.0
 _SPANS_KEPT = 20_000
@@ -86,7 +87,8 @@ def run_experiment(
         If a position is wrong, an address has too few workers, a run fails or finds a value that it must not find.
     """
     game = load_game(design.game)
-    flags = flags_for(game, design.algorithm, Flags(exact_depth=design.exact_depth))
+    question = _question(game, design)
+    flags = flags_to_answer(game, design.algorithm, Flags(exact_depth=design.exact_depth), question=question)
     game = seen_by(game, flags.algorithm)
     _check_positions(game, design, notice)
     environment = describe()
@@ -99,10 +101,18 @@ def run_experiment(
             settings=dict(design.settings),
             is_cold=design.is_cold,
             workers_a_machine=design.workers_a_machine,
+            question=question,
         )
         with Runner(bench, notice) as runner:
             _Experiment(design, game, results, runner, watcher).run()
     return results
+
+
+def _question(game: Game, design: Design) -> Question | None:
+    """Return what a search to the end asks, as `search --solve` does; None to deepen until a mate is found."""
+    if not design.is_solving or chosen(game, design.algorithm) not in PROVES_MATES:
+        return None
+    return Question.SCORE if game.plies_left(game.parse("")) is not None else None
 
 
 class _Experiment:

@@ -30,7 +30,7 @@ class Problem:
     """From 1, in the order of the file; several problems may come from one line."""
     position: str
     depth: int | None
-    """None to search until the position is solved."""
+    """None to search to the end: until the position is solved."""
     workers: int | None = None
     """Weak scaling: only configurations of so many workers, and the baseline, search it."""
     line: int = 0

@@ -31,6 +31,7 @@ from search.mcts_tree import LAST_NUMBER
 from search.referee import print_notice
 from search.rules import Game
 from search.scores import INFINITY
+from search.solving import Question
 from tt_store.errors import RunFailedError
 
 _PINGS = 40
@@ -55,6 +56,8 @@ class Bench:
     """Whether tables are emptied before each run."""
     workers_a_machine: int = 16
     """Of a simulated cluster."""
+    question: Question | None = None
+    """What is asked of positions that are searched to the end; None to deepen until they are solved."""
 
 
 class Runner:
@@ -185,7 +188,8 @@ class Runner:
         strategy = SINGLE if configuration.strategy in (LIMIT, BATCH) else configuration.strategy
         settings = self.bench.settings[configuration.settings]
         limits = Limits(problem.depth, problem.playouts)
-        return SearchRequest(problem.position, problem.moves, limits, strategy, settings=settings)
+        question = self.bench.question if limits == Limits() else None
+        return SearchRequest(problem.position, problem.moves, limits, strategy, settings=settings, solve=question)
 
     def _search(self, planned: PlannedRun, crew: Crew) -> RunRecord:
         """One search by a crew."""
