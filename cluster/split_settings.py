@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class SplitSettings:
     """The numbers of the dynamic splitter; the defaults were measured by simulation."""
 
-    grain_s: float = 0.02
+    grain_s: float = 0.01
     """A task shorter than this is not split."""
     master_s: float = 0.0003
     """What a task costs the splitter: with many workers tasks must be longer."""
@@ -19,7 +19,7 @@ class SplitSettings:
     """A task ends unfinished after so many grains, and its node is split."""
     trial_share: float = 0.3
     """In a selective search, how much of its estimate a node expected to cut may take before it is split."""
-    prefix_s: float = 0.1
+    prefix_s: float = 0.02
     """An iteration expected to be shorter than this is one task."""
     least_depth: int = 2
     """Nodes of less depth are never split."""
