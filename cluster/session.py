@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -271,8 +270,8 @@ class Session:
         return Root(words_of(position), key, rules.expand, request.contempt, salt, history, depth_change)
 
     def _splitter(self, request: SearchRequest, strategy: str, root: Root) -> Splitter:
-        grain_s = max(request.settings.grain_s, self.executor.least_grain_s)
-        settings = replace(request.settings, grain_s=grain_s)
+        settings = request.settings if request.solve is None else request.settings.for_solver()
+        settings = settings.with_least_grain(self.executor.least_grain_s)
         numbers = self.executor.numbers.task_ids
         return make_splitter(strategy, self.executor.flags.algorithm, root, numbers, settings)
 

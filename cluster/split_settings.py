@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
 class SplitSettings:
     """The numbers of the dynamic splitter; the defaults were measured by simulation."""
 
-    grain_s: float = 0.01
+    grain_s: float = 0.02
     """A task shorter than this is not split."""
     master_s: float = 0.0003
     """What a task costs the splitter: with many workers tasks must be longer."""
@@ -19,8 +19,11 @@ class SplitSettings:
     """A task ends unfinished after so many grains, and its node is split."""
     trial_share: float = 0.3
     """In a selective search, how much of its estimate a node expected to cut may take before it is split."""
-    prefix_s: float = 0.02
+    prefix_s: float = 0.1
     """An iteration expected to be shorter than this is one task."""
+    solver_grain_s: float = 0.005
+    solver_prefix_s: float = 0.02
+    """Instead of the two above in the windows of a solver: most are short, and nothing tells their costs beforehand."""
     least_depth: int = 2
     """Nodes of less depth are never split."""
     least_selective_depth: int = 7
@@ -46,3 +49,11 @@ class SplitSettings:
     """Seconds of work after which the rate's past weighs half."""
     first_growth: float = 4.0
     """Growth of an iteration over the last, until it has been measured."""
+
+    def for_solver(self) -> SplitSettings:
+        """Return the settings for the windows of a solver."""
+        return replace(self, grain_s=self.solver_grain_s, prefix_s=self.solver_prefix_s)
+
+    def with_least_grain(self, grain_s: float) -> SplitSettings:
+        """Return the settings with no smaller tasks than an executor can do with."""
+        return replace(self, grain_s=max(self.grain_s, grain_s))
