@@ -118,7 +118,15 @@ def main() -> None:
         # The reader of our output has gone; Python would complain once more when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
-    depart(code if isinstance(code, int) else 0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def run() -> None:
+    """Be the process that was started for a command line: `main`, and the end that suits what it used."""
+    try:
+        main()
+    except SystemExit as ending:
+        depart(int(ending.code or 0))
 
 
 def _end_like_ctrl_c() -> None:
@@ -396,4 +404,4 @@ def _kernel_folders() -> list[Path]:
 
 
 if __name__ == "__main__":
-    main()
+    run()
