@@ -51,11 +51,16 @@ class Problem:
         return f"{self.number}: {self.text}, {self.extent}"
 
     @property
+    def goes_to_the_end(self) -> bool:
+        """Whether it is searched until it is solved."""
+        return self.depth is None and self.playouts is None
+
+    @property
     def extent(self) -> str:
         """How far it is searched."""
-        if self.playouts is not None:
-            return f"{self.playouts} playouts"
-        return "to the end" if self.depth is None else f"depth {self.depth}"
+        if self.goes_to_the_end:
+            return "to the end"
+        return f"depth {self.depth}" if self.playouts is None else f"{self.playouts} playouts"
 
 
 @dataclass(frozen=True)

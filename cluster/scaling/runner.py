@@ -188,7 +188,7 @@ class Runner:
         strategy = SINGLE if configuration.strategy in (LIMIT, BATCH) else configuration.strategy
         settings = self.bench.settings[configuration.settings]
         limits = Limits(problem.depth, problem.playouts)
-        question = self.bench.question if limits == Limits() else None
+        question = self.bench.question if problem.goes_to_the_end else None
         return SearchRequest(problem.position, problem.moves, limits, strategy, settings=settings, solve=question)
 
     def _search(self, planned: PlannedRun, crew: Crew) -> RunRecord:

@@ -145,7 +145,7 @@ def problem_table(rows: Sequence[Row]) -> Table:
     cells = []
     for problem, single in sorted(singles.items(), key=lambda item: item[0].number):
         found = tuple(f"{own[problem]:.2f}" if problem in own else "" for own in speedups)
-        depth = "solved" if problem.extent == "to the end" else problem.extent.removeprefix("depth ")
+        depth = "solved" if problem.goes_to_the_end else problem.extent.removeprefix("depth ")
         cells.append(
             (
                 f"{problem.number}: {problem.text}", depth, str(single.scores[0]), single.best_move,
