@@ -198,7 +198,7 @@ class Coordinator:
                 self._epochs.stop()
             if self._epochs.is_stopped or (self._is_out_of_nodes and not self._running):
                 self.drain()
-                return self._unfinished()
+                return self._splitter.so_far() or self._unfinished()
             if self._take_in() or self._executor.workers() or self._executor.awaits_workers():
                 last_sign_s = self._executor.now_s()
             elif self._executor.now_s() - last_sign_s > _NO_WORKER_S:

@@ -62,6 +62,8 @@ class DynamicSplitter:
         self._rate = settings.first_rate
         self._measured_nodes = self._measured_s = 0.0
         self._totals: list[int] = []
+        self._so_far: RootResult | None = None
+        """What the root's own task had found when it was stopped."""
         self._growth = settings.first_growth
 
     # Root searches
@@ -81,6 +83,7 @@ class DynamicSplitter:
             self.tree.leave_out(left_out)
         self._ready, self._running, self._retired, self._parked = {}, {}, {}, []
         self._aborts, self._bounds = [], {}
+        self._so_far = None
         # What the iteration is expected to score: odd and even depths differ, so the last score but one says more.
         scores = self._scores[len(left_out)]
         expected = scores[-2:][0] if scores else 0
@@ -96,6 +99,16 @@ class DynamicSplitter:
         if root.hi <= self._window.alpha:
             return RootResult(root.hi, (), Statistics(), is_finished=True)
         return None
+
+    def so_far(self) -> RootResult | None:
+        """Return the best move once the first one is known to be no better."""
+        children = self.tree.root.children
+        if not children:
+            return self._so_far
+        first, best = children[0], max(children, key=Node.low)
+        if best.low() <= self._window.alpha or (best is not first and first.high() > best.low()):
+            return None
+        return RootResult(best.low(), (best.move, *best.line), Statistics(), is_finished=False)
 
     def _begin_depth(self, depth: int) -> None:
         root = self.tree.root
@@ -345,6 +358,8 @@ class DynamicSplitter:
         if result.best_move:
             node.best_move = result.best_move
         if not result.is_finished:
+            if node is self.tree.root and result.line:
+                self._so_far = RootResult(result.score, result.line, Statistics(), is_finished=False)
             if result.status == at.OUT_OF_NODES and node.depth >= self._least_depth:
                 node.force = True
                 node.estimate = max(2 * node.estimate, 2.0 * node.spent)

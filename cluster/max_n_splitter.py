@@ -105,6 +105,10 @@ class MaxNSplitter:
             return None
         return RootResult(best.score, best.answer.line, Statistics(), True, best.values)
 
+    def so_far(self) -> RootResult | None:
+        """Return nothing: only all moves together tell which is the best."""
+        return None
+
     def _searched(self) -> Iterator[_FirstMove]:
         """Yield the moves that are not left out."""
         return (each for each in self._moves if each.move not in self._left_out)

@@ -107,6 +107,10 @@ class MonteCarloSplitter:
         """Return that the search is over where the value is proved; what came of it is in the `Growth`."""
         return RootResult(0, (), Statistics(), is_finished=False) if self._growth.is_proved else None
 
+    def so_far(self) -> RootResult | None:
+        """Return nothing: every answer of playouts is one."""
+        return None
+
     def _chosen(self, workers: Sequence[WorkerInfo]) -> list[WorkerInfo]:
         """Return the slots of the one worker that searches."""
         if self._only is None and workers:

@@ -70,6 +70,7 @@ class TaskResult(NamedTuple):
     task_id: int
     epoch: int
     score: int
+    """Of a task of the root that was not finished but has a line: what that is worth; of others void."""
     alpha: int
     beta: int
     """The window that was searched in the end."""

@@ -68,6 +68,8 @@ class SearchReport:
     result: SearchResult
     multipv: int
     """How many lines were asked for."""
+    line: tuple[str, ...]
+    """The best line in its users' notation."""
     iteration_lines: tuple[tuple[RankedLine, ...], ...]
     """The lines of each iteration."""
     workers: int
@@ -100,8 +102,8 @@ class SearchReport:
 
     @property
     def principal_variation(self) -> tuple[str, ...]:
-        """The best line of the last finished iteration."""
-        return self.lines[0].principal_variation if self.lines else ()
+        """The best line; empty if no iteration was finished."""
+        return self.line if self.iteration_lines else ()
 
     @property
     def nodes_per_s(self) -> float:

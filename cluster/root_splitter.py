@@ -24,6 +24,7 @@ class SingleSplitter:
         self._task: Task | None = None
         self._is_running = False
         self._result: RootResult | None = None
+        self._so_far: RootResult | None = None
 
     def start(self, depth: int, window: Window, epoch: int, workers: int, left_out: tuple[int, ...] = ()) -> None:
         """Begin a search of the root."""
@@ -33,7 +34,7 @@ class SingleSplitter:
             root.history, left_out,
         )  # fmt: skip
         self._is_running = False
-        self._result = None
+        self._result = self._so_far = None
 
     def next_tasks(self, idle: Sequence[WorkerInfo], ahead: Sequence[WorkerInfo] = ()) -> list[tuple[WorkerInfo, Task]]:
         """Return the one task, once; always to the worker of the lowest number, whose history is warm."""
@@ -50,6 +51,8 @@ class SingleSplitter:
         if result.is_finished:
             self._result = RootResult(result.score, result.line, Statistics(), True, result.values)
         else:
+            if result.line:
+                self._so_far = RootResult(result.score, result.line, Statistics(), is_finished=False)
             self.on_lost(result.task_id)
 
     def on_lost(self, task_id: int) -> None:
@@ -69,6 +72,10 @@ class SingleSplitter:
     def result(self) -> RootResult | None:
         """Return the task's result."""
         return self._result
+
+    def so_far(self) -> RootResult | None:
+        """Return what the task had found when it was stopped."""
+        return self._so_far
 
 
 @dataclass
@@ -203,6 +210,13 @@ class RootSplitter:
             return RootResult(best, (first.child.move, *first.line), Statistics(), is_finished=True)
         # Fail low: no move has more than its upper bound.
         return RootResult(max(branch.upper for branch in self._branches), (), Statistics(), is_finished=True)
+
+    def so_far(self) -> RootResult | None:
+        """Return the best move once the first one is known to be no better."""
+        first, best = self._branches[0], max(self._branches, key=lambda branch: branch.lower)
+        if best.lower <= self._window.alpha or (best is not first and first.upper > best.lower):
+            return None
+        return RootResult(best.lower, (best.child.move, *best.line), Statistics(), is_finished=False)
 
     def _best(self) -> int:
         return max(branch.lower for branch in self._branches)

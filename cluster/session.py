@@ -238,6 +238,7 @@ class Session:
             moves=request.moves,
             result=result,
             multipv=request.multipv,
+            line=tuple(self.referee.line_texts(position, result.line)),
             iteration_lines=tuple(self._ranked_lines(position, iteration) for iteration in result.iterations),
             workers=len(workers),
             machines=len({info.machine for info in workers}),
@@ -248,7 +249,7 @@ class Session:
         )
 
     def stop(self) -> None:
-        """End the running search at once; from any thread. It returns its last finished iteration."""
+        """End the running search at once; from any thread. It returns the best that it has found."""
         self._epochs.stop()
 
     def close(self) -> None:

@@ -105,6 +105,7 @@ def deepen(
             total = total.merged(item.statistics)
             started = clock() - item.time_s
     depth = iterations[-1].depth if iterations else 0
+    unfinished: RootResult | None = None
     while depth < last_depth:
         if iterations and (not lines.unsolved or _is_wanted_mate(mate_distance(iterations[-1].score), limits)):
             break
@@ -115,13 +116,15 @@ def deepen(
             root_search, lines.aspirations, depth, lines.left_out, known, on_failure
         )
         total = total.merged(spent)
-        if not results:
+        if not results[-1].is_finished:
+            # One line's first move may be better than what is known; of several lines none is without the others.
+            unfinished = results[0] if wanted == 1 and results[0].line else None
             break
         earlier = [line.score for line in lines.unsolved] if is_selective else None
         ranked = lines.take(_judged(results, earlier, depth, plies_left, certain))
         iterations.append(Iteration(depth, ranked, spent, clock() - started, researches))
         on_iteration(iterations[-1])
-    return _conclude(position, first_moves[0], facts, iterations, total, clock() - started)
+    return _conclude(position, first_moves[0], facts, iterations, unfinished, total, clock() - started)
 
 
 @dataclass
@@ -190,9 +193,9 @@ def _search_lines(
     known: list[tuple[int, ...]],
     on_failure: Callable[[FailedWindow], None],
 ) -> tuple[list[RootResult], Statistics, int]:
-    """Search one depth for all lines; returns none of them if the search was stopped before it had the last one.
+    """Search one depth for all lines; returns fewer, the last unfinished, if the search was stopped before.
 
-    A result without a line gets the first known one whose move is not left out.
+    A finished result without a line gets the first known one whose move is not left out.
     """
     results: list[RootResult] = []
     spent, researches = Statistics(), 0
@@ -201,7 +204,7 @@ def _search_lines(
         result, more, failures = _search_depth(root_search, aspiration, depth, left_out, tell)
         spent, researches = spent.merged(more), researches + failures
         if not result.is_finished:
-            return [], spent, researches
+            return [*results, result], spent, researches
         line = result.line or next(line for line in known if line[0] not in left_out)
         results.append(replace(result, line=line))
         left_out += line[:1]
@@ -230,19 +233,24 @@ def _search_depth(
     left_out: tuple[int, ...],
     on_failure: Callable[[Window, RootResult, Statistics], None],
 ) -> tuple[RootResult, Statistics, int]:
-    """Search one depth until its score lies inside the window; returns what all tries counted, and how many failed."""
+    """Search one depth until its score lies inside the window; returns what all tries counted, and how many failed.
+
+    If it is stopped after a window has failed high, what reached its beta is the best that is known.
+    """
     window = aspiration.begin(depth)
     spent = Statistics()
     researches = 0
+    best: RootResult | None = None
     while True:
         result = root_search(depth, window, left_out)
         spent = spent.merged(result.statistics)
         if not result.is_finished:
-            return result, spent, researches
+            return result if result.line or best is None else best, spent, researches
         if window.holds(result.score) or window == FULL_WINDOW:
             aspiration.finish(result.score)
             return result, spent, researches
         researches += 1
+        best = replace(result, is_finished=False) if result.score >= window.beta else None
         on_failure(window, result, spent)
         window = aspiration.after_failure(window, result.score)
 
@@ -258,14 +266,17 @@ def _conclude(
     any_move: int,
     facts: Facts,
     iterations: list[Iteration],
+    unfinished: RootResult | None,
     total: Statistics,
     time_s: float,
 ) -> SearchResult:
-    if not iterations:
+    best = iterations[-1].lines[0] if iterations else None
+    if unfinished is not None and (best is None or unfinished.line[0] != best.moves[0]):
+        best = RootLine(unfinished.score, unfinished.line, False)
+    if best is None:
         score = facts.outcome if facts.is_over else facts.evaluation
         move, line = (None, ()) if facts.is_chance else (any_move, (any_move,))
         return SearchResult(position, (), total, time_s, False, move, score, line)
-    best = iterations[-1].lines[0]
     move = None if facts.is_chance else best.moves[0]
     return SearchResult(position, tuple(iterations), total, time_s, best.is_solved, move, best.score, best.moves)
 

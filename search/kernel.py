@@ -388,6 +388,8 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
                 low = score
                 if is_pv:
                     extend_line(memory, ply, move)
+                    if ply == 0:
+                        write_int(memory + at.SCORE_SO_FAR, score)
                 if PRUNES and score >= beta:
                     credit_fail_high(position, move, depth, ply, memory, end, cursor)
                     break

@@ -16,9 +16,12 @@ class RootResult:
     """What a search of the root with one window came to."""
 
     score: int
-    """By the kernel's contract; void unless finished."""
+    """By the kernel's contract; of an unfinished search what its line is worth, void if there is none."""
     line: tuple[int, ...]
-    """Best line; may be empty if the score is at or below alpha."""
+    """Best line; may be empty if the score is at or below alpha.
+
+    Of an unfinished search: begins with the best first move among those searched, the first one of all included.
+    """
     statistics: Statistics
     is_finished: bool
     values: tuple[int, ...] = ()
@@ -100,9 +103,12 @@ class SearchResult:
     is_solved: bool
     """Whether the score is the value of the game, however deep one looks."""
     best_move: int | None
-    """None if the game is over, or chance moves; any legal move if not even the first iteration was finished."""
+    """None if the game is over, or chance moves; any legal move if nothing better is known.
+
+    Of the last finished iteration, or a better one that an unfinished deeper one has found (the same for the next two).
+    """
     score: int
-    """Of the last finished iteration; the outcome of a finished game; else the static estimate."""
+    """The outcome of a finished game; the static estimate if no move was searched."""
     line: tuple[int, ...]
     bound: int = BOUND_EXACT
     """What the score says of the value: a cheaper question than the value (`search.solving`) finds but a bound.

@@ -64,14 +64,18 @@ class Outcome(NamedTuple):
     """What came of a job."""
 
     score: int
-    """By the kernel's contract for the window below; void unless the job was finished."""
+    """By the kernel's contract for the window below. Of a job of the root that was not finished but has a line: what
+    that is worth, at the least if it reaches beta; else void."""
     alpha: int
     beta: int
     """The window that was searched in the end: control words may have narrowed it."""
     status: int
     """`search.workspace.RUNNING` if finished, else why not."""
     line: tuple[int, ...]
-    """Best line from the position, legal throughout; empty if the score is no more than a bound at or below alpha."""
+    """Best line from the position, legal throughout; empty if the score is no more than a bound at or below alpha.
+
+    Of a job of the root that was not finished: the best of the first moves searched; empty if none beats alpha.
+    """
     statistics: Statistics
     best_move: int
     """First move of the line, else what the table holds for the position; `NO_MOVE` if nothing is known."""
@@ -161,7 +165,9 @@ class Searcher:
         status = self._get(at.STATUS)
         statistics = Statistics(*(int(word) for word in self._memory[: at.STATISTICS_WORDS]))
         line: tuple[int, ...] = ()
-        if status == at.RUNNING and score > window[0]:
+        if status != at.RUNNING:
+            score = self._get(at.SCORE_SO_FAR)
+        if score > (window[0] if status == at.RUNNING else at.UNKNOWN):
             line = self._line(job)
         best_move = line[0] if line else self._known_move(job.position, self._get(at.ROOT_KEY), is_exact=False)
         return Outcome(score, *window, status, line, statistics, best_move)
@@ -174,6 +180,7 @@ class Searcher:
     def _call(self, job: Job) -> int:
         self._memory[: at.STATISTICS_WORDS] = 0
         self._put(at.STATUS, at.RUNNING)
+        self._put(at.SCORE_SO_FAR, at.UNKNOWN)
         self._put(at.NEXT_POLL, 0)
         self._put(at.NODE_LIMIT, job.node_limit)
         self._put(at.TASK_ID, job.task_id)

@@ -97,7 +97,7 @@ class Answer(NamedTuple):
     bound: str | None = None
     """``exact``, ``lower`` or ``upper``; None where the score is the estimate of a position that was not searched."""
     depth: int = 0
-    """Of the last finished iteration, to which score and line belong."""
+    """Of the last finished iteration; score and line are of it, or of an unfinished one that found a better move."""
     nodes: int = 0
     time_s: float = 0.0
     pv: tuple[str, ...] = ()

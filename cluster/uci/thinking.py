@@ -116,11 +116,12 @@ class Thinking:
         self._say(f"bestmove {best}" + (f" ponder {reply}" if reply else ""))
 
     def _conclude(self, report: SearchReport) -> tuple[str, str]:
-        """Return the best move and the expected reply; a search that finished nothing is told of all the same."""
+        """Return the best move and the expected reply, and tell what no finished iteration has told."""
         result = report.result
         line = tuple(self._referee.line_texts(self._position, result.line))
-        if not result.iterations:
-            self._tell(0, result.statistics, result.score, line)
+        if not result.iterations or result.line != result.iterations[-1].line:
+            self._nodes = 0
+            self._tell(result.depth + 1 if result.iterations else 0, result.statistics, result.score, line)
         return line[0], line[1] if len(line) > 1 else ""
 
     def _on_iteration(self, iteration: Iteration) -> None:
