@@ -8,7 +8,7 @@ nothing, checks nothing and raises nothing: Python checks, then calls.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -107,6 +107,23 @@ own, and does not find that one's address when the code comes from the disk."""
 AT_HORIZON: Integer = np.int64(0)
 
 
+class Outlook(NamedTuple):
+    """What a node tells of all its moves; what a flag leaves out is constant."""
+
+    depth: int
+    """Plies to the horizon: one less than asked for where the table has no move for a deep node."""
+    is_pv: bool
+    """Whether the window is open."""
+    singular_move: int
+    """The table's move where no other comes near it, else `NO_MOVE`."""
+    excluded: int
+    """The move that the node leaves out, else `NO_MOVE`."""
+    estimate: int
+    """The static estimate, or a better one from the table; `UNKNOWN` in check."""
+    improving: int
+    """1 if the side to move stands better than before its last move, else 0."""
+
+
 @jit.helper
 def enter_path(position: Any, key: int, ply: int, memory: int) -> int:
     """Note what the nodes below need to know of one on the path to them; returns 1 if its side to move is in check."""
@@ -157,7 +174,7 @@ def prefetch_children(position: Any, memory: int, begin: int, last: int) -> int:
 def refuted_by_table(
     position: Any, depth: int, alpha: int, beta: int, ply: int, memory: int, begin: int, last: int
 ) -> int:
-    """Return a score of at least beta that the table proves of a child, else -INFINITY (Plaat 1996)."""
+    """Return a score of at least beta that the table proves of a child, else `UNKNOWN` (Plaat 1996)."""
     table, buckets = read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS)
     for cursor in range(begin, last, WORD_BYTES):
         child = play(position, read_int(cursor) & MOVE_MASK)
@@ -165,8 +182,9 @@ def refuted_by_table(
         if entry != MISS and is_decided(entry, depth - 1, -beta, -alpha, ply + 1) == 1:
             score = -from_table(entry_score(entry), ply + 1)
             if score >= beta:
+                count(memory, at.CUTOFFS)
                 return score
-    return -INFINITY
+    return at.UNKNOWN
 
 
 @jit.helper
@@ -182,6 +200,17 @@ def score_at_sight(position: Any, depth: int, alpha: int, beta: int, ply: int, m
         if ceiling <= alpha and read_int(memory + at.CONTEMPT) == 0:
             return alpha if FAIL_HARD else ceiling
     return at.UNKNOWN
+
+
+@jit.helper
+def score_of_entry(entry: int, depth: int, alpha: int, beta: int, ply: int, memory: int) -> int:
+    """Return the score of a table's entry if that decides the window, else `UNKNOWN`."""
+    # Where a path may end in a draw that the table does not see, the principal variation is searched all the same.
+    if entry == MISS or (REPEATS and beta - alpha > 1) or is_decided(entry, depth, alpha, beta, ply) == 0:
+        return at.UNKNOWN
+    count(memory, at.CUTOFFS)
+    score = from_table(entry_score(entry), ply)
+    return max(alpha, min(score, beta)) if FAIL_HARD else score
 
 
 @jit.helper
@@ -228,6 +257,44 @@ def score_on_the_spot(
     return score if is_same_side(position, child) else -score
 
 
+@jit.spliced
+def line_up_moves(position: Any, table_move: int, depth: int, ply: int, memory: int, begin: int, last: int) -> int:
+    """Prepare the moves between two addresses to be tried in turn; returns the list's end, which a root's may change.
+
+    The children's buckets are asked for meanwhile, where `refuted_by_table` will want them.
+    """
+    if ply == 0:
+        last = keep_others(begin, last, memory)
+    if ENHANCED and depth >= ENHANCED_DEPTH:
+        prefetch_children(position, memory, begin, last)
+    arrange_moves(position, table_move, ply, memory, begin, last)
+    return last
+
+
+@jit.spliced
+def store_result(
+    position: Any, key: int, best: int, best_move: int, depth: int, alpha: int, beta: int, ply: int, memory: int
+) -> int:
+    """Store a node's result, its bound judged by the original alpha, and return it by the contract of `search_node`.
+
+    Parameters
+    ----------
+    position, key, depth, alpha, beta, ply, memory
+        As in `search_node`.
+    best, best_move
+        The greatest score of its moves, and whose it is.
+    """
+    if SINGULAR and best == -INFINITY:
+        # The move that is left out is the only one.
+        return alpha
+    if FAIL_HARD:
+        best = max(alpha, min(best, beta))
+    if depth >= TABLE_DEPTH:
+        lower, upper = alpha if PRUNES else OPEN_LOW, beta if PRUNES else OPEN_HIGH
+        remember(key, best, turned_move(position, best_move), depth, lower, upper, ply, memory)
+    return best
+
+
 @jit.helper
 def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply: int, memory: int) -> int:
     """Search one node and all below it.
@@ -259,57 +326,37 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         return quiescence(position, key, alpha, beta, ply, AT_HORIZON, memory)
     if enter_node(ply, memory) != at.RUNNING:
         return 0
-    known: int = score_at_sight(position, depth, alpha, beta, ply, memory)
-    if known != at.UNKNOWN:
-        return known
-    is_pv = beta - alpha > 1
-    end = memory + at.MOVES + ply * MOVE_ROW_BYTES
-    last = end
     is_sound = SOUND and depth > 1 and (ply > 0 or has_all_moves(memory) == 1)
-    if is_sound:
+    end = last = memory + at.MOVES + ply * MOVE_ROW_BYTES
+    known: int = score_at_sight(position, depth, alpha, beta, ply, memory)
+    if is_sound and known == at.UNKNOWN:
         last = sound_moves(position, end)
         known = score_of_two_plies(position, alpha, beta, ply, memory, end, last)
-        if known != at.UNKNOWN:
-            return known
+    if known != at.UNKNOWN:
+        return known
 
-    # Step 2. What the table knows: a score that decides this window, or at least the move to try first. Its bucket is
-    # on its way: to make the estimate meanwhile costs less than to wait. Where a path may end in a draw that the table
-    # does not see, the principal variation is searched all the same.
+    # Step 2. What the table knows. Its bucket is on its way: to make the estimate meanwhile costs less than to wait.
     estimate = note_estimate(position, ply, memory) if ESTIMATES else 0
     entry = look_up(key, memory) if depth >= TABLE_DEPTH else MISS
     table_move: int = turned_move(position, entry_move(entry)) if entry != MISS else NO_MOVE
-    if entry != MISS and not (REPEATS and is_pv) and is_decided(entry, depth, alpha, beta, ply) == 1:
-        count(memory, at.CUTOFFS)
-        known = from_table(entry_score(entry), ply)
-        return max(alpha, min(known, beta)) if FAIL_HARD else known
+    known = score_of_entry(entry, depth, alpha, beta, ply, memory)
+    if known != at.UNKNOWN:
+        return known
 
     # Step 3. Cut by the estimate: far above the window or far below, or so good that even a null move stays above; or
     # by what a shallow search foretells.
+    excluded = left_out(ply, memory) if SINGULAR else NO_MOVE
     improving = is_improving(estimate, ply, memory) if ESTIMATES else 0
     estimate = correct_estimate(estimate, entry, ply) if ESTIMATES else 0
-    excluded = left_out(ply, memory) if SINGULAR else NO_MOVE
     may_cut = (ESTIMATES or PROB_CUTS) and excluded == NO_MOVE and may_cut_by_estimate(alpha, beta, ply, memory) == 1
-    if ESTIMATES and may_cut and estimate != at.UNKNOWN:
-        known = cut_by_estimate(position, key, estimate, improving, depth, alpha, beta, ply, memory)
-        if known != at.UNKNOWN:
-            return known
-
-    row = first_row(position, depth, memory) if PROB_CUTS and may_cut else 0
-    if PROB_CUTS and row != 0:
-        known = cut_by_probes(position, key, row, alpha, beta, ply, memory)
-        if known != at.UNKNOWN:
-            return known
+    known = cut_early(position, key, estimate, improving, depth, alpha, beta, ply, memory) if may_cut else at.UNKNOWN
+    if known != at.UNKNOWN:
+        return known
 
     # Step 4. Is the table's move the only good one? If another one refutes the node too, that is enough.
-    is_singular = 0
-    if SINGULAR and excluded == NO_MOVE and may_be_singular(entry, depth, ply, memory) == 1:
-        bar: int = from_table(entry_score(entry), ply) - 2 * depth
-        others = search_others(position, key, table_move, bar, depth, ply, memory)
-        if read_int(memory + at.STATUS) != at.RUNNING:
-            return 0
-        is_singular = 1 if others < bar else 0
-        if is_singular == 0 and bar >= beta and not is_pv:
-            return bar
+    known, singular_move = find_singular(position, key, entry, table_move, excluded, depth, alpha, beta, ply, memory)
+    if known != at.UNKNOWN:
+        return known
     if REDUCES and table_move == NO_MOVE and depth >= LEAST_INTERNAL_DEPTH and ply > 0:
         depth -= 1
 
@@ -318,75 +365,40 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         last = moves(position, end)
     if STUCK and last == end:
         return final_score(position, stuck(position), ply, memory)
-    if ply == 0:
-        last = keep_others(end, last, memory)
+    last = line_up_moves(position, table_move, depth, ply, memory, end, last)
     if ENHANCED and depth >= ENHANCED_DEPTH:
-        prefetch_children(position, memory, end, last)
-    arrange_moves(position, table_move, ply, memory, end, last)
-    if ENHANCED and depth >= ENHANCED_DEPTH:
-        refutation = refuted_by_table(position, depth, alpha, beta, ply, memory, end, last)
-        if refutation >= beta:
-            count(memory, at.CUTOFFS)
-            return refutation
+        known = refuted_by_table(position, depth, alpha, beta, ply, memory, end, last)
+        if known != at.UNKNOWN:
+            return known
 
     best, best_move, low = -INFINITY, NO_MOVE, alpha
+    outlook = Outlook(depth, beta - alpha > 1, singular_move, excluded, estimate, improving)
     has_hopeless = SKIPS and may_cut
     cursor = end - WORD_BYTES
     while cursor + WORD_BYTES < last:
         cursor += WORD_BYTES
         move = bring_move(cursor, end, last)
-        if SINGULAR and move == excluded:
-            continue
 
-        # Step 6. Leave the move out, if that can be told without playing it, and all hopeless ones at once; else play
-        # it, leave it out then, or decide how deeply it is searched.
-        number, rank = (cursor - end) // WORD_BYTES, read_int(cursor) >> RANK_SHIFT
+        # Step 6. Leave the move out, if it is hopeless with all others that are; else play it and score it.
         may_skip = SKIPS and may_cut and depth <= SHALLOW_DEPTH and best > -MATE_BOUND
+        number, rank = (cursor - end) // WORD_BYTES, read_int(cursor) >> RANK_SHIFT
         if may_skip and has_hopeless and is_hopeless(rank, number, depth, estimate, improving, low) == 1:
             has_hopeless = False
             last = drop_hopeless(position, cursor, last, low, memory)
             cursor -= WORD_BYTES
             continue
-        is_plain = may_skip and is_plain_move(position, move, rank, low, memory) == 1
-        if is_plain and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
-            continue
-        child = play(position, move)
-        child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory) if ASKS_EARLY else key
-        result = outcome_on_path(child, ply + 1, memory)
-        gives_check = enter_path(child, key_of(child), ply + 1, memory) if KEEPS_PATH else 0
-        may_skip = may_skip and not is_plain and gives_check == 0 and result == ONGOING
-        if may_skip and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
-            continue
-        child_depth = depth_below(depth, gives_check, is_singular if move == table_move else 0, ply, memory)
-        reduction = 0
-        if REDUCES and is_whole(memory) == 0 and asks_for_mate(low, beta, ply) == 0:
-            reduction = late_reduction(rank, number, depth, is_pv, improving, gives_check)
-        is_solved_here = SOLVES_LEAVES and is_late(child, child_depth) == 1 and read_int(memory + at.CONTEMPT) == 0
-        if is_solved_here:
-            # Its value is the exact one in every window and at every depth.
-            child_depth = max(child_depth, LATE_PLIES)
-
-        # Step 7. A finished game and the horizon are scored on the spot: half of all nodes. Others are searched.
-        score = score_on_the_spot(position, child, result, child_depth, not is_sound and depth > 1, ply, memory)
+        score = score_move(position, key, outlook, move, cursor, end, last, low, beta, may_skip, is_sound, ply, memory)
         if score == at.UNKNOWN:
-            if TABLE and not ASKS_EARLY and child_depth >= TABLE_DEPTH and not (is_solved_here and not is_pv):
-                child_key = ask_table(position, child, cursor + WORD_BYTES, last, memory)
-            if KEEPS_PATH:
-                note_move(position, move, ply, memory)
-            is_late_move = PVS and cursor > end
-            score = search_child(
-                position, child, child_key, child_depth, reduction, low, beta, is_late_move, is_solved_here, ply, memory
-            )
+            continue
         if read_int(memory + at.STATUS) != at.RUNNING:
             return 0
 
-        # Step 8. Keep the best; a move that reaches beta refutes the node.
+        # Step 7. Keep the best; a move that reaches beta refutes the node.
         if score > best:
-            best = score
-            best_move = move
+            best, best_move = score, move
             if score > low:
                 low = score
-                if is_pv:
+                if outlook.is_pv:
                     extend_line(memory, ply, move)
                     if ply == 0:
                         write_int(memory + at.SCORE_SO_FAR, score)
@@ -394,16 +406,71 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
                     credit_fail_high(position, move, depth, ply, memory, end, cursor)
                     break
 
-    # Step 9. Store the result; its bound is judged by the original alpha.
-    if SINGULAR and best == -INFINITY:
-        # The move that is left out is the only one.
-        return alpha
-    if FAIL_HARD:
-        best = max(alpha, min(best, beta))
-    if depth >= TABLE_DEPTH:
-        lower, upper = alpha if PRUNES else OPEN_LOW, beta if PRUNES else OPEN_HIGH
-        remember(key, best, turned_move(position, best_move), depth, lower, upper, ply, memory)
-    return best
+    # Step 8. Store the result.
+    return store_result(position, key, best, best_move, depth, alpha, beta, ply, memory)
+
+
+@jit.spliced
+def cut_early(
+    position: Any, key: int, estimate: int, improving: int, depth: int, alpha: int, beta: int, ply: int, memory: int
+) -> int:
+    """Return a score that decides a null window before any move is tried, else `UNKNOWN`.
+
+    Parameters
+    ----------
+    position, key, depth, alpha, beta, ply, memory
+        As in `search_node`.
+    estimate, improving
+        The node's; the estimate is `UNKNOWN` in check.
+    """
+    if ESTIMATES and estimate != at.UNKNOWN:
+        score = cut_by_estimate(position, key, estimate, improving, depth, alpha, beta, ply, memory)
+        if score != at.UNKNOWN:
+            return score
+    row = first_row(position, depth, memory) if PROB_CUTS else 0
+    if PROB_CUTS and row != 0:
+        return cut_by_probes(position, key, row, alpha, beta, ply, memory)
+    return at.UNKNOWN
+
+
+@jit.spliced
+def find_singular(
+    position: Any,
+    key: int,
+    entry: int,
+    table_move: int,
+    excluded: int,
+    depth: int,
+    alpha: int,
+    beta: int,
+    ply: int,
+    memory: int,
+) -> tuple[int, int]:
+    """Tell by a search of the others whether the table's move is the only good one.
+
+    Parameters
+    ----------
+    position, key, depth, alpha, beta, ply, memory
+        As in `search_node`.
+    entry, table_move, excluded
+        What the table knows, the move that it tells to try first, and the one that the node leaves out.
+
+    Returns
+    -------
+    tuple[int, int]
+        A score that decides the window, else `UNKNOWN`; and the singular move, else `NO_MOVE`.
+    """
+    score, singular_move = at.UNKNOWN, NO_MOVE
+    if SINGULAR and excluded == NO_MOVE and may_be_singular(entry, depth, ply, memory) == 1:
+        bar: int = from_table(entry_score(entry), ply) - 2 * depth
+        others = search_others(position, key, table_move, bar, depth, ply, memory)
+        if read_int(memory + at.STATUS) != at.RUNNING:
+            score = 0
+        elif others < bar:
+            singular_move = table_move
+        elif bar >= beta and beta - alpha == 1:
+            score = bar
+    return score, singular_move
 
 
 @jit.spliced
@@ -480,6 +547,79 @@ def search_others(position: Any, key: Word, move: int, bar: int, depth: int, ply
     score = search_node(position, key_without(key, move), (depth - 1) // 2, bar - 1, bar, ply, memory)
     leave_out(outer_ply, outer_move, memory)
     return score
+
+
+@jit.spliced
+def score_move(
+    position: Any,
+    key: int,
+    outlook: Outlook,
+    move: int,
+    cursor: int,
+    end: int,
+    last: int,
+    low: int,
+    beta: int,
+    may_skip: bool,
+    is_sound: bool,
+    ply: int,
+    memory: int,
+) -> int:
+    """Play a move and return its score as its node sees it, or `UNKNOWN` if it is left out.
+
+    Parameters
+    ----------
+    position, key, outlook, ply, memory
+        Of the node.
+    move, cursor, end, last
+        The move, and where it lies among those of the node.
+    low, beta
+        The rest of the node's window.
+    may_skip
+        Whether the move may be left out.
+    is_sound
+        Whether the moves were told by `sound_moves`.
+    """
+    # Leave it out, if that can be told without playing it; else play it, and leave it out then.
+    depth, is_pv, estimate, improving = outlook.depth, outlook.is_pv, outlook.estimate, outlook.improving
+    number, rank = (cursor - end) // WORD_BYTES, read_int(cursor) >> RANK_SHIFT
+    if SINGULAR and move == outlook.excluded:
+        return at.UNKNOWN
+    is_plain = may_skip and is_plain_move(position, move, rank, low, memory) == 1
+    if is_plain and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
+        return at.UNKNOWN
+    child = play(position, move)
+    following = cursor + WORD_BYTES
+    child_key = ask_table(position, child, following, last, memory) if ASKS_EARLY else key
+    result = outcome_on_path(child, ply + 1, memory)
+    gives_check = enter_path(child, key_of(child), ply + 1, memory) if KEEPS_PATH else 0
+    may_skip = may_skip and not is_plain and gives_check == 0 and result == ONGOING
+    if may_skip and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
+        return at.UNKNOWN
+
+    # Decide how deeply it is searched.
+    is_singular = 1 if SINGULAR and move == outlook.singular_move else 0
+    child_depth = depth_below(depth, gives_check, is_singular, ply, memory)
+    reduction = 0
+    if REDUCES and is_whole(memory) == 0 and asks_for_mate(low, beta, ply) == 0:
+        reduction = late_reduction(rank, number, depth, is_pv, improving, gives_check)
+    is_solved_here = SOLVES_LEAVES and is_late(child, child_depth) == 1 and read_int(memory + at.CONTEMPT) == 0
+    if is_solved_here:
+        # Its value is the exact one in every window and at every depth.
+        child_depth = max(child_depth, LATE_PLIES)
+
+    # A finished game and the horizon are scored on the spot: half of all nodes. Others are searched.
+    score: int = score_on_the_spot(position, child, result, child_depth, not is_sound and depth > 1, ply, memory)
+    if score != at.UNKNOWN:
+        return score
+    if TABLE and not ASKS_EARLY and child_depth >= TABLE_DEPTH and not (is_solved_here and not is_pv):
+        child_key = ask_table(position, child, following, last, memory)
+    if KEEPS_PATH:
+        note_move(position, move, ply, memory)
+    is_late_move = PVS and cursor > end
+    return search_child(
+        position, child, child_key, child_depth, reduction, low, beta, is_late_move, is_solved_here, ply, memory
+    )
 
 
 @jit.spliced
