@@ -64,7 +64,7 @@ _MOST = 63
 def _reduction_table() -> np.ndarray:
     """Return how much less deeply a late move is searched: by the logarithms of depth and of the move's number."""
     depths, numbers = np.log(np.maximum(np.indices((_MOST + 1, _MOST + 1)), 1))
-    return np.asarray(0.4 + depths * numbers / 2.6, dtype=np.int64).ravel()
+    return np.asarray(0.77 + depths * numbers / 2.36, dtype=np.int64).ravel()
 
 
 _reductions = constant_table("reductions", _reduction_table())
