@@ -197,9 +197,10 @@ def enter(tree: Tree, node: int) -> int:
 @helper
 def leave(tree: Tree, node: int, result: int) -> int:
     """End a playout below a node with a result for who chose the move to it: 1, 0 or -1; returns 0."""
-    # Race: a reader may see the result without its visit for a moment, which moves a mean by a hair.
-    atomic_add_int(value_address(tree, node), result << VALUE_SHIFT)
+    # Race: a reader may see the visit without its result for a moment, which moves a mean by a hair. In this order it
+    # sees no result without its visit, if it reads the results first.
     atomic_add_int(visits_address(tree, node), VISIT - 1)
+    atomic_add_int(value_address(tree, node), result << VALUE_SHIFT)
     return 0
 
 
@@ -256,7 +257,9 @@ class TreeView:
 
     def view(self, node: int) -> NodeView:
         """Return what there is to see of a node."""
-        visits, value = _word(self.tree.visits, node), _word(self.tree.values, node)
+        # Race: the results first, see `leave`: no sum is greater than its number of visits.
+        value = _word(self.tree.values, node)
+        visits = _word(self.tree.visits, node)
         return NodeView(
             node, value & MOVE_MASK, visits >> VISITS_SHIFT, visits & BELOW_MASK, value >> VALUE_SHIFT,
             _word(self.tree.links, node) & VERDICT_MASK,

@@ -162,7 +162,7 @@ def test_an_odd_size_of_the_table_solves_the_same() -> None:
     }
     for table_mb in (1, 3, 4, 5.3, 100):
         for fen, move in best.items():
-            result = search(GAME, GAME.parse(fen), Limits(depth=9), table_mb=table_mb, notice=silent)
+            result = search(GAME, GAME.parse(fen), Limits(depth=12), table_mb=table_mb, notice=silent)
             assert GAME.move_text(result.position, result.best_move or 0) == move, (fen, table_mb)
 
 

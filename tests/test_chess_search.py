@@ -301,7 +301,7 @@ def test_short_mates_of_a_suite_twice(data_file: Callable[[str], Path]) -> None:
     assert len(short) > 10
     with Session(GAME, SerialExecutor(GAME, 1, 16.0, notice=silent), 16.0, silent) as session:
         for fen, moves in short * 2:
-            report = session.search(request(fen, depth=2 * abs(moves) + 4))
+            report = session.search(request(fen, depth=2 * abs(moves) + 6))
             plies = 2 * moves - 1 if moves > 0 else 2 * moves
             assert mate_distance(report.result.score) == plies, fen
             board = chess.Board(fen + " 0 1")
