@@ -17,7 +17,7 @@ from cluster.splitter import Splitter
 from search import workspace as at
 from search.aspiration import Window
 from search.limits import NO_NODE_LIMIT, Limits
-from search.results import RootResult
+from search.results import NOTHING_FOUND, RootResult
 from search.scores import MATE, mate_distance
 from search.statistics import Statistics
 from tt_store.errors import RunFailedError
@@ -189,7 +189,7 @@ class Coordinator:
         """Have the present splitter search its root."""
         epoch = self._epochs.next()
         if epoch is None:
-            return self._unfinished()
+            return NOTHING_FOUND
         self._splitter.start(depth, window, epoch, len(self._executor.workers()), left_out)
         last_sign_s = self._executor.now_s()
         while (result := self._splitter.result()) is None:
@@ -198,7 +198,7 @@ class Coordinator:
                 self._epochs.stop()
             if self._epochs.is_stopped or (self._is_out_of_nodes and not self._running):
                 self.drain()
-                return self._splitter.so_far() or self._unfinished()
+                return self._splitter.so_far()
             if self._take_in() or self._executor.workers() or self._executor.awaits_workers():
                 last_sign_s = self._executor.now_s()
             elif self._executor.now_s() - last_sign_s > _NO_WORKER_S:
@@ -239,9 +239,6 @@ class Coordinator:
             exchanged_entries=self._executor.exchanged_entries - self._exchanged_before,
             busy_s=tuple(self._busy_s[worker] for worker in sorted(self._busy_s)),
         )
-
-    def _unfinished(self) -> RootResult:
-        return RootResult(0, (), self._spent, is_finished=False)
 
     def _hand_out(self) -> None:
         """Give the idle workers what the splitter wants; abort and narrow what runs."""

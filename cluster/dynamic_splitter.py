@@ -20,7 +20,7 @@ from cluster.upper_tree import Node, Role, UpperTree
 from search import workspace as at
 from search.aspiration import FULL_WINDOW, Window
 from search.limits import NO_NODE_LIMIT
-from search.results import RootResult
+from search.results import NOTHING_FOUND, RootResult
 from search.statistics import Statistics
 
 _Ready = tuple[float, int, tuple[int, ...], int, int, Node]
@@ -62,7 +62,7 @@ class DynamicSplitter:
         self._rate = settings.first_rate
         self._measured_nodes = self._measured_s = 0.0
         self._totals: list[int] = []
-        self._so_far: RootResult | None = None
+        self._so_far = NOTHING_FOUND
         """What the root's own task had found when it was stopped."""
         self._growth = settings.first_growth
 
@@ -83,7 +83,7 @@ class DynamicSplitter:
             self.tree.leave_out(left_out)
         self._ready, self._running, self._retired, self._parked = {}, {}, {}, []
         self._aborts, self._bounds = [], {}
-        self._so_far = None
+        self._so_far = NOTHING_FOUND
         # What the iteration is expected to score: odd and even depths differ, so the last score but one says more.
         scores = self._scores[len(left_out)]
         expected = scores[-2:][0] if scores else 0
@@ -100,14 +100,14 @@ class DynamicSplitter:
             return RootResult(root.hi, (), Statistics(), is_finished=True)
         return None
 
-    def so_far(self) -> RootResult | None:
+    def so_far(self) -> RootResult:
         """Return the best move once the first one is known to be no better."""
         children = self.tree.root.children
         if not children:
             return self._so_far
         first, best = children[0], max(children, key=Node.low)
         if best.low() <= self._window.alpha or (best is not first and first.high() > best.low()):
-            return None
+            return NOTHING_FOUND
         return RootResult(best.low(), (best.move, *best.line), Statistics(), is_finished=False)
 
     def _begin_depth(self, depth: int) -> None:

@@ -14,7 +14,7 @@ from cluster.records import Task, TaskResult, WorkerInfo
 from cluster.splitter import Root
 from search.aspiration import FULL_WINDOW, Window
 from search.limits import NO_NODE_LIMIT
-from search.results import RootResult
+from search.results import NOTHING_FOUND, RootResult
 from search.statistics import Statistics
 
 
@@ -105,9 +105,9 @@ class MaxNSplitter:
             return None
         return RootResult(best.score, best.answer.line, Statistics(), True, best.values)
 
-    def so_far(self) -> RootResult | None:
+    def so_far(self) -> RootResult:
         """Return nothing: only all moves together tell which is the best."""
-        return None
+        return NOTHING_FOUND
 
     def _searched(self) -> Iterator[_FirstMove]:
         """Yield the moves that are not left out."""

@@ -16,7 +16,7 @@ from search.limits import NO_NODE_LIMIT
 from search.mcts_driver import Growth
 from search.mcts_settings import MonteCarloSettings, Part
 from search.mcts_tree import tree_number
-from search.results import RootResult
+from search.results import NOTHING_FOUND, RootResult
 from search.scores import INFINITY
 from search.statistics import Statistics
 
@@ -107,9 +107,9 @@ class MonteCarloSplitter:
         """Return that the search is over where the value is proved; what came of it is in the `Growth`."""
         return RootResult(0, (), Statistics(), is_finished=False) if self._growth.is_proved else None
 
-    def so_far(self) -> RootResult | None:
+    def so_far(self) -> RootResult:
         """Return nothing: every answer of playouts is one."""
-        return None
+        return NOTHING_FOUND
 
     def _chosen(self, workers: Sequence[WorkerInfo]) -> list[WorkerInfo]:
         """Return the slots of the one worker that searches."""

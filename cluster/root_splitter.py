@@ -10,7 +10,7 @@ from cluster.splitter import Root
 from cluster.upper_tree import Child
 from search.aspiration import Window
 from search.limits import NO_NODE_LIMIT
-from search.results import RootResult
+from search.results import NOTHING_FOUND, RootResult
 from search.scores import INFINITY
 from search.statistics import Statistics
 
@@ -24,7 +24,7 @@ class SingleSplitter:
         self._task: Task | None = None
         self._is_running = False
         self._result: RootResult | None = None
-        self._so_far: RootResult | None = None
+        self._so_far = NOTHING_FOUND
 
     def start(self, depth: int, window: Window, epoch: int, workers: int, left_out: tuple[int, ...] = ()) -> None:
         """Begin a search of the root."""
@@ -34,7 +34,7 @@ class SingleSplitter:
             root.history, left_out,
         )  # fmt: skip
         self._is_running = False
-        self._result = self._so_far = None
+        self._result, self._so_far = None, NOTHING_FOUND
 
     def next_tasks(self, idle: Sequence[WorkerInfo], ahead: Sequence[WorkerInfo] = ()) -> list[tuple[WorkerInfo, Task]]:
         """Return the one task, once; always to the worker of the lowest number, whose history is warm."""
@@ -73,7 +73,7 @@ class SingleSplitter:
         """Return the task's result."""
         return self._result
 
-    def so_far(self) -> RootResult | None:
+    def so_far(self) -> RootResult:
         """Return what the task had found when it was stopped."""
         return self._so_far
 
@@ -211,11 +211,11 @@ class RootSplitter:
         # Fail low: no move has more than its upper bound.
         return RootResult(max(branch.upper for branch in self._branches), (), Statistics(), is_finished=True)
 
-    def so_far(self) -> RootResult | None:
+    def so_far(self) -> RootResult:
         """Return the best move once the first one is known to be no better."""
         first, best = self._branches[0], max(self._branches, key=lambda branch: branch.lower)
         if best.lower <= self._window.alpha or (best is not first and first.upper > best.lower):
-            return None
+            return NOTHING_FOUND
         return RootResult(best.lower, (best.child.move, *best.line), Statistics(), is_finished=False)
 
     def _best(self) -> int:

@@ -66,8 +66,8 @@ class Splitter(Protocol):
     def result(self) -> RootResult | None:
         """Return the root's result, None while it is not known; its statistics are left to the caller."""
 
-    def so_far(self) -> RootResult | None:
-        """Return what a root search that was stopped has found: its best first move, None if that is not known.
+    def so_far(self) -> RootResult:
+        """Return what a root search that was stopped has found: its best first move, else `NOTHING_FOUND`.
 
         The move that it began with is known too by then, and worth less if it is another one.
         """

@@ -28,6 +28,10 @@ class RootResult:
     """What the root is worth to each of several players, as far as the search tells."""
 
 
+NOTHING_FOUND = RootResult(0, (), Statistics(), is_finished=False)
+"""Of a root search that was stopped before it knew a first move."""
+
+
 class RootSearch(Protocol):
     """Searches the root: on this core, or with all workers of a cluster."""
 

@@ -159,16 +159,16 @@ class Searcher:
 
     def run(self, job: Job) -> Outcome:
         """Search a job to its end, its limits, or a control word."""
-        # A forged entry of the table may hold any 16 bits.
-        score = max(-INFINITY, min(self._call(job), INFINITY))
+        score = self._call(job)
         window = self._get(at.TASK_ALPHA), self._get(at.TASK_BETA)
         status = self._get(at.STATUS)
         statistics = Statistics(*(int(word) for word in self._memory[: at.STATISTICS_WORDS]))
-        line: tuple[int, ...] = ()
+        least = window[0]
         if status != at.RUNNING:
-            score = self._get(at.SCORE_SO_FAR)
-        if score > (window[0] if status == at.RUNNING else at.UNKNOWN):
-            line = self._line(job)
+            score, least = self._get(at.SCORE_SO_FAR), at.UNKNOWN
+        # A forged entry of the table may hold any 16 bits.
+        score = max(-INFINITY, min(score, INFINITY))
+        line = self._line(job) if score > least else ()
         best_move = line[0] if line else self._known_move(job.position, self._get(at.ROOT_KEY), is_exact=False)
         return Outcome(score, *window, status, line, statistics, best_move)
 

@@ -70,11 +70,11 @@ LEFT_OUT_MOVES = 33 * WORD_BYTES
 ROOT_KEY = 34 * WORD_BYTES
 """The key under which the table holds the task's root."""
 
-SCORE_SO_FAR = 36 * WORD_BYTES
-"""Of the root's best first move among those searched; `UNKNOWN` as long as none has a value inside the window."""
-
 PROBE_NESTING = 35 * WORD_BYTES
 """How many shallow searches that foretell a deep one lie around the running node; see `search.prob_cut`."""
+
+SCORE_SO_FAR = 36 * WORD_BYTES
+"""Of the root's best first move among those searched; `UNKNOWN` as long as none has a value inside the window."""
 
 KILLERS = _HEADER_WORDS * WORD_BYTES
 KILLERS_A_PLY = 2

@@ -8,23 +8,18 @@ from typing import Any
 
 import pytest
 from conftest import silent
+from test_dynamic_search import EXACT, PIECES
 
 from cluster.executor import SerialExecutor
 from cluster.request import SearchRequest
 from cluster.session import Session
-from cluster.split_settings import SplitSettings
 from search.aspiration import Window
 from search.driver import deepen, search
-from search.flags import Flags
 from search.limits import Limits
 from search.referee import Referee
 from search.results import RootResult, RootSearch, SearchResult
 from search.rules import Game
 from search.statistics import Statistics
-
-EXACT = Flags(exact_depth=True)
-PIECES = SplitSettings(grain_s=5e-5, master_s=0.0, prefix_s=0.0, least_depth=2, tasks_per_worker=1e6, first_rate=1e6)
-"""Splits wherever it can."""
 
 
 def scripted(*answers: tuple[int, tuple[int, ...], bool]) -> RootSearch:

@@ -117,9 +117,9 @@ class Thinking:
 
     def _conclude(self, report: SearchReport) -> tuple[str, str]:
         """Return the best move and the expected reply, and tell what no finished iteration has told."""
-        result = report.result
-        line = tuple(self._referee.line_texts(self._position, result.line))
+        result, line = report.result, report.line
         if not result.iterations or result.line != result.iterations[-1].line:
+            # Its statistics are of the whole search.
             self._nodes = 0
             self._tell(result.depth + 1 if result.iterations else 0, result.statistics, result.score, line)
         return line[0], line[1] if len(line) > 1 else ""
