@@ -144,6 +144,7 @@ def run_task(searcher: AnySearcher, task: Task) -> TaskResult:
         history=task.history,
         left_out=task.left_out,
         settings=task.settings,
+        share_depth=task.share_depth,
     )
     outcome = searcher.run(job)
     return TaskResult(

@@ -62,6 +62,8 @@ class Task(NamedTuple):
     """First moves of the whole search that are not searched; only of a task at ply 0."""
     settings: tuple[int, ...] = ()
     """What else the algorithm must know, at most `MAX_SETTINGS` integers; see `search.searcher.Job`."""
+    share_depth: int = MAX_DEPTH
+    """Nodes deeper than this are shared with other workers of the machine that search the same subtree."""
 
 
 class TaskResult(NamedTuple):
@@ -187,6 +189,7 @@ def _checked_task(row: Sequence[Any]) -> Task:
     _within(numbers.node_limit, "node_limit", 0, NO_NODE_LIMIT)
     _within(numbers.contempt, "contempt", -INFINITY, INFINITY)
     _within(numbers.salt, "salt", -(1 << 63), (1 << 63) - 1)
+    _within(numbers.share_depth, "share_depth", 0, MAX_DEPTH)
     if task.left_out and (task.ply > 0 or task.depth == 0):
         raise RecordError("a task that is not the root of a search leaves moves out")
     return task

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cluster.split_settings import SplitSettings
-from cluster.strategies import SINGLE, STRATEGY_NAMES, strategies_of
+from cluster.strategies import SINGLE, STRATEGY_NAMES, best_strategy, strategies_of
 from search.algorithms import HAS_DEPTH, PROVES_MATES, SOUND, Kind, chosen, seen_by
 from search.chance_rules import chance_rules_of
 from search.controls import MAX_WORKERS
@@ -70,8 +70,15 @@ def check_options(request: SearchRequest) -> None:
         )
 
 
-def strategy_of(request: SearchRequest, algorithm: Algorithm, workers: int, is_chance: bool) -> str:
-    """Return the strategy of a request for some workers.
+def strategy_of(
+    request: SearchRequest,
+    algorithm: Algorithm,
+    workers: int,
+    is_chance: bool,
+    machines: int = 1,
+    is_selective: bool = False,
+) -> str:
+    """Return the strategy of a request for some workers on some machines.
 
     Raises
     ------
@@ -86,7 +93,7 @@ def strategy_of(request: SearchRequest, algorithm: Algorithm, workers: int, is_c
     if request.strategy not in (None, SINGLE, *possible):
         fitting = " or ".join((*possible, SINGLE))
         raise RulesError(f"{algorithm.label} cannot be split so: the strategy is {fitting}, not {request.strategy}")
-    return request.strategy or (SINGLE if workers == 1 else possible[0])
+    return request.strategy or best_strategy(algorithm, workers, machines, is_selective)
 
 
 def check_question(game: Game, request: SearchRequest, algorithm: Algorithm, is_chance: bool) -> None:

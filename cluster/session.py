@@ -177,7 +177,9 @@ class Session:
             raise RulesError(f"this session runs {algorithm.label}: {request.algorithm} needs one of its own")
         is_chance = bool(self.referee.facts(position).is_chance)
         check_question(self.game, request, algorithm, is_chance)
-        strategy = strategy_of(request, algorithm, len(workers), is_chance)
+        machines = len({info.machine for info in workers})
+        is_selective = self.game.is_selective(self.executor.flags)
+        strategy = strategy_of(request, algorithm, len(workers), is_chance, machines, is_selective)
         if checkpoint is not None and algorithm == Algorithm.MCTS:
             raise CheckpointError("the tree of a Monte Carlo tree search is not saved: it takes no checkpoint")
         checkpointer = None if checkpoint is None else self._checkpointer(checkpoint, request, root, first_moves)
@@ -241,7 +243,7 @@ class Session:
             line=tuple(self.referee.line_texts(position, result.line)),
             iteration_lines=tuple(self._ranked_lines(position, iteration) for iteration in result.iterations),
             workers=len(workers),
-            machines=len({info.machine for info in workers}),
+            machines=machines,
             table_mb=self._table_mb,
             strategy=strategy,
             algorithm=algorithm,

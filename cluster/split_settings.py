@@ -28,6 +28,12 @@ class SplitSettings:
     """Nodes of less depth are never split."""
     least_selective_depth: int = 7
     """Nor are they in a selective search: near the horizon the kernel leaves out more than the splitter knows of."""
+    team_size: int = 16
+    """Most workers that search one subtree together, all on one machine."""
+    share_nodes: float = 3_000.0
+    """Workers that search one subtree together look at each other's moves where more nodes than this lie below."""
+    first_search_nodes: float = 1e6
+    """Nodes of a search about whose size nothing is known."""
     collapse_grains: float = 0.7
     """Inner nodes expected to be smaller than this become leaves again at the next iteration."""
     pv_share: float = 0.5

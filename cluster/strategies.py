@@ -9,10 +9,11 @@ from cluster.max_n_splitter import MaxNSplitter
 from cluster.root_splitter import RootSplitter, SingleSplitter
 from cluster.split_settings import SplitSettings
 from cluster.splitter import Root, Splitter
+from cluster.team_splitter import TeamSplitter
 from search.algorithms import SPLIT_ANYWHERE
 from search.flags import Algorithm
 
-DYNAMIC, ROOT, SINGLE = "dynamic", "root", "single"
+DYNAMIC, ROOT, SINGLE, TEAM = "dynamic", "root", "single", "team"
 TREE = "tree"
 """Of Monte Carlo tree search: a machine's workers grow one tree, machines grow one each."""
 
@@ -22,8 +23,10 @@ STRATEGIES: dict[str, Strategy] = {
     DYNAMIC: DynamicSplitter,
     ROOT: lambda root, task_ids, _settings: RootSplitter(root, task_ids),
     SINGLE: lambda root, task_ids, _settings: SingleSplitter(root, task_ids),
+    TEAM: TeamSplitter,
 }
-"""`dynamic` splits wherever work is wanted, `root` at the root only, `single` not at all."""
+"""`dynamic` splits wherever work is wanted, `root` at the root only, `single` not at all; with `team` the workers of a
+machine search the same, and only machines split."""
 
 STRATEGY_NAMES = (*STRATEGIES, TREE)
 
@@ -37,8 +40,19 @@ def make_splitter(
     return STRATEGIES[strategy](root, task_ids, settings)
 
 
+def best_strategy(algorithm: Algorithm, workers: int, machines: int, is_selective: bool) -> str:
+    """Return the strategy that is quickest for so many workers on so many machines.
+
+    What a selective search leaves out depends on what it has found, so that its tree is not worth splitting beforehand.
+    """
+    if workers == 1:
+        return SINGLE
+    possible = strategies_of(algorithm)
+    return TEAM if TEAM in possible and (machines == 1 or is_selective) else possible[0]
+
+
 def strategies_of(algorithm: Algorithm) -> tuple[str, ...]:
-    """Return the strategies that split a search of an algorithm, the best first."""
+    """Return the strategies that split a search of an algorithm."""
     if algorithm == Algorithm.MCTS:
         return (TREE,)
-    return (DYNAMIC, ROOT) if algorithm in SPLIT_ANYWHERE else (ROOT,)
+    return (DYNAMIC, TEAM, ROOT) if algorithm in SPLIT_ANYWHERE else (ROOT,)

@@ -6,6 +6,7 @@ They lie in the table's segment, or in memory of this process, and are read by k
     words 1..7      spare
     words 8..4103   cells: task id << 16 | bound (see `search.kernel.poll`); task id modulo 4096 picks the cell
     words 4104..    progress: nodes of each worker's running task
+    words 5120..    sharing: keys of the positions that are being searched (see `search.sharing`)
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ CELLS = 4096
 MAX_WORKERS = 1016
 _FIRST_CELL = 8
 _FIRST_PROGRESS = _FIRST_CELL + CELLS
-CONTROL_WORDS = _FIRST_PROGRESS + MAX_WORKERS
+_FIRST_SHARED = _FIRST_PROGRESS + MAX_WORKERS
+SHARED_WORDS = 4096
+"""A power of two: a machine's workers search no more than a few positions each at a time."""
+CONTROL_WORDS = _FIRST_SHARED + SHARED_WORDS
 """Words that a segment must have for them."""
 
 BOUND_BITS = 16
@@ -53,6 +57,11 @@ class Controls:
     def progress_address(self, slot: int) -> int:
         """Return the address of a worker's progress word; slots are 0..`MAX_WORKERS` - 1."""
         return self._address + (_FIRST_PROGRESS + slot) * WORD_BYTES
+
+    @property
+    def sharing_address(self) -> int:
+        """Address of the `SHARED_WORDS` words of `search.sharing`."""
+        return self._address + _FIRST_SHARED * WORD_BYTES
 
     def stop(self, epoch: int) -> None:
         """End all tasks of this epoch and of older ones; never goes back."""

@@ -32,6 +32,7 @@ _rules = jit.specialise("search.selectivity", _game, _flags)
 _root_moves = jit.specialise("search.root_moves", _game, _flags)
 _estimates = jit.specialise("search.estimates", _game, _flags)
 _prob_cut = jit.specialise("search.prob_cut", _game, _flags)
+_sharing = jit.specialise("search.sharing", _game, _flags)
 
 moves, play, outcome, key_of = _game.moves, _game.play, _game.outcome, _game.key
 side_to_move, stuck, pass_turn = _game.side_to_move, _game.stuck, _game.pass_turn
@@ -70,6 +71,11 @@ least_above, most_below = _prob_cut.least_above, _prob_cut.most_below
 is_askable, nest, ROW_BYTES = _prob_cut.is_askable, _prob_cut.nest, _prob_cut.ROW_BYTES
 keep_others, key_of_others = _root_moves.keep_others, _root_moves.key_of_others
 has_all_moves: Callable[..., int] = _root_moves.has_all_moves
+is_shared, is_taken, take, give_back = _sharing.is_shared, _sharing.is_taken, _sharing.take, _sharing.give_back
+put_last, SHARES = _sharing.put_last, _sharing.SHARES
+DEFERRED: int = _sharing.DEFERRED
+enter_shared, leave_shared = _sharing.enter_shared, _sharing.leave_shared
+resume: Callable[..., int] = _sharing.resume
 
 PRUNES = _flags.pruning != Pruning.NONE
 FAIL_HARD = _flags.pruning == Pruning.FAIL_HARD
@@ -122,6 +128,8 @@ class Outlook(NamedTuple):
     """The static estimate, or a better one from the table; `UNKNOWN` in check."""
     improving: int
     """1 if the side to move stands better than before its last move, else 0."""
+    is_shared: bool
+    """Whether moves that others are searching come last."""
 
 
 @jit.helper
@@ -372,12 +380,13 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
             return known
 
     best, best_move, low = -INFINITY, NO_MOVE, alpha
-    outlook = Outlook(depth, beta - alpha > 1, singular_move, excluded, estimate, improving)
+    is_pv, shares = beta - alpha > 1, is_shared(depth, memory)
+    outlook = Outlook(depth, is_pv, singular_move, excluded, estimate, improving, shares)
     has_hopeless = SKIPS and may_cut
-    cursor = end - WORD_BYTES
+    cursor, undeferred, deferred_number = end - WORD_BYTES, last, 0
     while cursor + WORD_BYTES < last:
         cursor += WORD_BYTES
-        move = bring_move(cursor, end, last)
+        move = bring_move(cursor, end, undeferred if shares else last)
 
         # Step 6. Leave the move out, if it is hopeless with all others that are; else play it and score it.
         may_skip = SKIPS and may_cut and depth <= SHALLOW_DEPTH and best > -MATE_BOUND
@@ -387,18 +396,29 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
             last = drop_hopeless(position, cursor, last, low, memory)
             cursor -= WORD_BYTES
             continue
-        score = score_move(position, key, outlook, move, cursor, end, last, low, beta, may_skip, is_sound, ply, memory)
+        if shares and cursor >= undeferred:
+            number = deferred_number
+        score = score_move(
+            position, key, outlook, move, number, cursor, end, undeferred if shares else last, low, beta, may_skip,
+            is_sound, ply, memory
+        )  # fmt: skip
         if score == at.UNKNOWN:
             continue
+        if SHARES and score == DEFERRED:
+            deferred_number = number if undeferred == last else deferred_number
+            put_last(cursor, last)
+            undeferred -= WORD_BYTES
+            cursor -= WORD_BYTES
+            continue
         if read_int(memory + at.STATUS) != at.RUNNING:
-            return 0
+            return resume(memory) if SHARES else 0
 
         # Step 7. Keep the best; a move that reaches beta refutes the node.
         if score > best:
             best, best_move = score, move
             if score > low:
                 low = score
-                if outlook.is_pv:
+                if is_pv:
                     extend_line(memory, ply, move)
                     if ply == 0:
                         write_int(memory + at.SCORE_SO_FAR, score)
@@ -555,6 +575,7 @@ def score_move(
     key: int,
     outlook: Outlook,
     move: int,
+    number: int,
     cursor: int,
     end: int,
     last: int,
@@ -565,14 +586,16 @@ def score_move(
     ply: int,
     memory: int,
 ) -> int:
-    """Play a move and return its score as its node sees it, or `UNKNOWN` if it is left out.
+    """Play a move and return its score as its node sees it, `UNKNOWN` if it is left out, `DEFERRED` if it comes last.
 
     Parameters
     ----------
     position, key, outlook, ply, memory
         Of the node.
-    move, cursor, end, last
-        The move, and where it lies among those of the node.
+    move, number
+        The move, and how many come before it, whatever was deferred.
+    cursor, end, last
+        Where it lies among those of the node, and behind those that are not deferred.
     low, beta
         The rest of the node's window.
     may_skip
@@ -582,7 +605,7 @@ def score_move(
     """
     # Leave it out, if that can be told without playing it; else play it, and leave it out then.
     depth, is_pv, estimate, improving = outlook.depth, outlook.is_pv, outlook.estimate, outlook.improving
-    number, rank = (cursor - end) // WORD_BYTES, read_int(cursor) >> RANK_SHIFT
+    rank = read_int(cursor) >> RANK_SHIFT
     if SINGULAR and move == outlook.excluded:
         return at.UNKNOWN
     is_plain = may_skip and is_plain_move(position, move, rank, low, memory) == 1
@@ -614,12 +637,22 @@ def score_move(
         return score
     if TABLE and not ASKS_EARLY and child_depth >= TABLE_DEPTH and not (is_solved_here and not is_pv):
         child_key = ask_table(position, child, following, last, memory)
+    shares = outlook.is_shared and not is_solved_here
+    if shares:
+        if end < cursor < last and is_taken(child_key, memory):
+            return DEFERRED
+        take(child_key, memory)
+        was_noted = enter_shared(key, depth, low, beta, ply, memory)
     if KEEPS_PATH:
         note_move(position, move, ply, memory)
     is_late_move = PVS and cursor > end
-    return search_child(
+    score = search_child(
         position, child, child_key, child_depth, reduction, low, beta, is_late_move, is_solved_here, ply, memory
     )
+    if shares:
+        give_back(child_key, memory)
+        leave_shared(was_noted, memory)
+    return score
 
 
 @jit.spliced
@@ -667,10 +700,11 @@ def search_child(
             score = search_node(child, child_key, depth - reduction, lower, upper, ply + 1, memory)
         else:
             score = -search_node(child, child_key, depth - reduction, -upper, -lower, ply + 1, memory)
-        if REDUCES and reduction > 0 and score > low:
+        is_running = read_int(memory + at.STATUS) == at.RUNNING
+        if REDUCES and reduction > 0 and score > low and is_running:
             reduction = 0
             continue
-        if not PVS or upper >= beta or score <= low or score >= beta:
+        if not PVS or upper >= beta or score <= low or score >= beta or not is_running:
             return score
         count(memory, at.RESEARCHES)
         # One below the score, not at it: a score that stays is then exact, and its line whole. Selective searches of
@@ -712,6 +746,8 @@ def search_root(position: Any, depth: int, ply: int, memory: int) -> int:
     enter_path(position, key_of(position), ply, memory)
     write_int(memory + at.EXTENSION_END, 2 * (ply + depth))
     write_int(memory + at.NULL_PLY, 0)
+    write_int(memory + at.SHARED_NODES, 0)
+    write_int(memory + at.NEXT_LOOK, 0)
     write_int(memory + at.PROBE_NESTING, 0)
     leave_out(-1, NO_MOVE, memory)
     write_int(memory + at.PLAYED + (ply - 1) * WORD_BYTES, at.NOT_KNOWN)

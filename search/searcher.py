@@ -11,7 +11,7 @@ from search import jit
 from search import workspace as at
 from search.controls import Controls
 from search.flags import Algorithm, Flags
-from search.limits import NO_NODE_LIMIT
+from search.limits import MAX_DEPTH, NO_NODE_LIMIT
 from search.referee import Referee, print_notice
 from search.rules import Game
 from search.scores import INFINITY
@@ -58,6 +58,8 @@ class Job(NamedTuple):
     """First moves that are not searched, fewer than there are; only at ply 0."""
     settings: tuple[int, ...] = ()
     """What else the algorithm must know: a `search.mcts_settings.Slice`; empty for the others."""
+    share_depth: int = MAX_DEPTH
+    """Nodes deeper than this are shared with other workers that search the same job; see `search.sharing`."""
 
 
 class Outcome(NamedTuple):
@@ -137,6 +139,7 @@ class Searcher:
         self._address = self._memory.ctypes.data
         self._put(at.PROGRESS_ADDRESS, controls.progress_address(slot))
         self._put(at.STOP_ADDRESS, controls.stop_address)
+        self._put(at.SHARING_ADDRESS, controls.sharing_address)
         self._put(at.TABLE_ADDRESS, segment.table_address)
         self._put(at.TABLE_BUCKETS, segment.buckets)
         if turns is not None:
@@ -190,6 +193,7 @@ class Searcher:
         self._put(at.TASK_BETA, job.beta)
         self._put(at.GENERATION, self.segment.generation)
         self._put(at.CONTEMPT, job.contempt)
+        self._put(at.SHARE_DEPTH, job.share_depth)
         mark = self.referee.facts(job.position).side_to_move if self.game.has_extra_turns else job.ply & 1
         self._put(at.SIDE_MARK, mark ^ job.side)
         self._put(at.KEY_SALT, job.salt ^ self._variant_salt)

@@ -76,6 +76,17 @@ PROBE_NESTING = 35 * WORD_BYTES
 SCORE_SO_FAR = 36 * WORD_BYTES
 """Of the root's best first move among those searched; `UNKNOWN` as long as none has a value inside the window."""
 
+SHARING_ADDRESS = 37 * WORD_BYTES
+SHARE_DEPTH = 38 * WORD_BYTES
+"""Nodes deeper than this leave moves that another worker is searching for last; see `search.sharing`."""
+SHARED_NODES = 39 * WORD_BYTES
+"""How many nodes of the path are shared, and have their rows in `SHARED`."""
+NEXT_LOOK = 42 * WORD_BYTES
+"""After so many nodes the path is looked at again."""
+DECIDED_NODE = 40 * WORD_BYTES
+DECIDED_SCORE = 41 * WORD_BYTES
+"""With `STATUS` `DECIDED`: the shared node that another worker has decided, and its score."""
+
 KILLERS = _HEADER_WORDS * WORD_BYTES
 KILLERS_A_PLY = 2
 LENGTHS = KILLERS + MAX_PLY * KILLERS_A_PLY * WORD_BYTES
@@ -99,10 +110,14 @@ KNOWN_ESTIMATES_WORDS = 1 << 15
 VALUES = KNOWN_ESTIMATES + KNOWN_ESTIMATES_WORDS * WORD_BYTES
 """Of the position at each ply, one for each player: see `search.multiplayer`."""
 VALUES_BYTES = MAX_PLAYERS * WORD_BYTES
-MOVES = VALUES + (MAX_PLY + 1) * VALUES_BYTES
+SHARED = VALUES + (MAX_PLY + 1) * VALUES_BYTES
+SHARED_BYTES = 4 * WORD_BYTES
+"""Key, depth, alpha of a null window, ply."""
+MOST_SHARED = MAX_PLY
+MOVES = SHARED + MOST_SHARED * SHARED_BYTES
 
-RUNNING, OUT_OF_NODES, STOPPED, ABORTED, NARROWED = 0, 1, 2, 3, 4
-"""Values of `STATUS`: why a search is unwinding, if it is."""
+RUNNING, OUT_OF_NODES, STOPPED, ABORTED, NARROWED, DECIDED = 0, 1, 2, 3, 4, 5
+"""Values of `STATUS`: why a search is unwinding, if it is; the last one ends within the search."""
 
 
 NOT_KNOWN = -1

@@ -29,7 +29,7 @@ from cluster.scaling.results import ModelUse, Results
 from cluster.scaling.runner import Bench, Runner
 from cluster.scaling.summary import median_run
 from cluster.simulated_executor import ClusterModel
-from cluster.strategies import DYNAMIC, SINGLE
+from cluster.strategies import SINGLE
 from search.algorithms import PROVES_MATES, chosen, flags_to_answer, seen_by
 from search.flags import Algorithm, Flags
 from search.game_files import load_game
@@ -160,7 +160,7 @@ class _Experiment:
 
     def _keep(self, record: RunRecord) -> None:
         """Note a run; a wrong value ends the experiment, after it was noted."""
-        is_shown = record.configuration.strategy == DYNAMIC and record.repeat == 0
+        is_shown = record.configuration.strategy == self._design.strategies[0] and record.repeat == 0
         is_widest = record.configuration.workers == max(self._design.workers)
         spans = record.spans[:_SPANS_KEPT] if is_shown and is_widest else ()
         record = replace(record, spans=spans)
@@ -267,7 +267,7 @@ class _Experiment:
         runs = [
             record
             for record in self._results.records
-            if record.configuration.address == address and record.configuration.strategy == DYNAMIC
+            if (record.configuration.address, record.configuration.strategy) == (address, self._design.strategies[0])
         ]
         tasks = sum(record.tasks for record in runs)
         return sum(record.splitter_s for record in runs) / (2 * tasks) if tasks else ClusterModel().event_s

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cluster.strategies import DYNAMIC, ROOT, SINGLE, TREE
+from cluster.strategies import DYNAMIC, ROOT, SINGLE, TEAM, TREE
 
 THREADS = "threads"
 """The address of threads of this process."""
@@ -16,7 +16,7 @@ LIMIT = "limit"
 """Not a strategy of search: as many independent sequential searches at once as there are workers."""
 BATCH = "batch"
 """Nor this: the workers share all positions out, one whole position a worker."""
-SPLIT = (DYNAMIC, ROOT, TREE)
+SPLIT = (DYNAMIC, TEAM, ROOT, TREE)
 """The strategies that share one search."""
 STANDARD = "standard"
 """Name of the splitter's default settings."""

@@ -7,10 +7,10 @@ import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from cluster.scaling.plan import BATCH, LIMIT, SIMULATED, STANDARD, THREADS, Configuration
+from cluster.scaling.plan import BATCH, LIMIT, SIMULATED, SPLIT, STANDARD, THREADS, Configuration
 from cluster.scaling.positions import PositionLine
 from cluster.split_settings import SplitSettings
-from cluster.strategies import DYNAMIC, ROOT, SINGLE, TREE
+from cluster.strategies import DYNAMIC, ROOT, SINGLE, TEAM
 from search.controls import MAX_WORKERS
 from search.flags import Algorithm
 from search.limits import Limits
@@ -38,7 +38,7 @@ class Design:
     positions: tuple[PositionLine, ...]
     addresses: tuple[str, ...] = (THREADS,)
     workers: tuple[int, ...] = (1, 2)
-    strategies: tuple[str, ...] = (DYNAMIC, ROOT)
+    strategies: tuple[str, ...] = (DYNAMIC, TEAM, ROOT)
     machines: tuple[int, ...] = ()
     """How many machines the workers are spread over, each number in turn; empty for as few as hold them."""
     tables_mb: tuple[float, ...] = (256.0,)
@@ -116,7 +116,7 @@ class Design:
             if workers > 1:
                 found.append(Configuration(address, LIMIT, workers, table_mb, machines=machines))
             for strategy in self.strategies:
-                names = [name for name, _ in self.settings] if strategy == DYNAMIC else [STANDARD]
+                names = [name for name, _ in self.settings] if strategy in (DYNAMIC, TEAM) else [STANDARD]
                 found += [Configuration(address, strategy, workers, table_mb, name, machines) for name in names]
         return found
 
@@ -174,10 +174,10 @@ def _check(design: Design) -> None:
     """Refuse what cannot be run, in one sentence."""
     if design.preset not in PRESETS:
         raise RulesError(f"unknown preset {design.preset!r}: there are {', '.join(PRESETS)}")
-    wrong = [name for name in design.strategies if name not in (DYNAMIC, ROOT, TREE, BATCH)]
+    wrong = [name for name in design.strategies if name not in (*SPLIT, BATCH)]
     if wrong or not design.strategies:
         named = ", ".join(wrong) or "none"
-        raise RulesError(f"{named} is no strategy to compare with single: give dynamic, root or tree")
+        raise RulesError(f"{named} is no strategy to compare with single: give dynamic, team, root or tree")
     for workers in (*design.workers, *design.simulate):
         if workers < 1 or (workers > MAX_WORKERS and workers in design.workers):
             raise RulesError(f"the number of workers must be from 1 to {MAX_WORKERS}, not {workers}")

@@ -16,7 +16,7 @@ from cluster.report import SearchReport
 from cluster.request import SearchRequest
 from cluster.session import Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
-from cluster.strategies import DYNAMIC, ROOT, SINGLE
+from cluster.strategies import DYNAMIC, ROOT, SINGLE, TEAM
 from search.driver import search
 from search.game_files import load_game
 from search.limits import Limits
@@ -77,7 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, nargs="+", default=[4, 16, 64])
     parser.add_argument("--domains", nargs="+", choices=sorted(DOMAINS), default=sorted(DOMAINS))
-    parser.add_argument("--strategies", nargs="+", choices=(DYNAMIC, ROOT), default=[DYNAMIC, ROOT])
+    parser.add_argument("--strategies", nargs="+", choices=(DYNAMIC, TEAM, ROOT), default=[DYNAMIC, TEAM, ROOT])
     parser.add_argument("--long", type=float, nargs="?", const=LONG, default=1.0, metavar="TIMES")
     options = parser.parse_args()
     sequential_s = SEQUENTIAL_S * options.long

@@ -1,0 +1,204 @@
+"""Workers that search one subtree together: the answer is the sequential one, whatever they see of each other."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_kernel import EXPLICIT_TREE, forest, rows_of, true_value
+
+from cluster.executor import SerialExecutor, ThreadExecutor
+from cluster.records import TaskResult, WorkerInfo
+from cluster.report import SearchReport
+from cluster.request import SearchRequest
+from cluster.session import Session
+from cluster.simulated_executor import ClusterModel, SimulatedExecutor
+from cluster.split_settings import SplitSettings
+from cluster.splitter import Root
+from cluster.team_splitter import TeamSplitter
+from search import workspace as at
+from search.algorithms import flags_to_depth
+from search.aspiration import FULL_WINDOW
+from search.controls import CONTROL_WORDS, SHARED_WORDS, Controls
+from search.driver import search
+from search.flags import Flags
+from search.game_files import load_game
+from search.limits import Limits
+from search.referee import Referee
+from search.rules import Game
+from search.searcher import Job, Searcher
+from search.statistics import Statistics
+from tt_store.segment import Segment
+
+EXACT = Flags(exact_depth=True)
+ALL_NODES = SplitSettings(share_nodes=1.0, grain_s=5e-5, master_s=0.0, prefix_s=0.0, tasks_per_worker=1e6)
+"""Teams share every node, and tasks are as small as they can be."""
+CASES = (
+    ("connect_four", "32164625", 7),
+    ("kalah", "0,3,1,0,5,2,9/4,0,0,1,6,2,15 n", 7),
+    ("random_tree", "3:1-6:30:50", 7),
+    ("random_tree", "4:8-16:30:60", 5),
+    ("tic_tac_toe", "", 9),
+    ("chess", "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq -", 3),
+)
+
+
+def silent(_line: str) -> None:
+    pass
+
+
+def team_search(
+    game: Game, text: str, depth: int, workers: int, machines: int, step_nodes: float, settings: SplitSettings
+) -> SearchReport:
+    """Search by teams in virtual time, so that workers take turns after a few nodes each."""
+    model = ClusterModel(node_rate=20_000, step_s=step_nodes / 20_000, workers_a_machine=-(-workers // machines))
+    executor = SimulatedExecutor(game, workers, 4, model=model, flags=flags_to_depth(game, EXACT), notice=silent)
+    with Session(game, executor, 4, silent) as session:
+        return session.search(SearchRequest(text, (), Limits(depth=depth), "team", settings=settings))
+
+
+@pytest.mark.parametrize(("name", "text", "depth"), CASES)
+def test_teams_of_every_size_find_the_sequential_values(name: str, text: str, depth: int) -> None:
+    game = load_game(name)
+    referee = Referee(game, silent)
+    flags = flags_to_depth(game, EXACT)
+    true = search(game, game.parse(text), Limits(depth=depth), flags=flags, notice=silent)
+    for workers, machines, size in ((2, 1, 2), (8, 1, 8), (5, 2, 2), (6, 3, 16)):
+        report = team_search(game, text, depth, workers, machines, 7, replace(ALL_NODES, team_size=size))
+        scores = [iteration.score for iteration in report.result.iterations]
+        assert scores == [iteration.score for iteration in true.iterations], (workers, machines, size)
+        line = report.result.line
+        assert tuple(referee.legal_prefix(report.result.position, line)[0]) == line != ()
+
+
+def test_teams_find_what_minimax_says_of_small_trees() -> None:
+    game = load_game(EXPLICIT_TREE)
+    for root, depth, side in forest(400, seed=20):
+        rng = random.Random(depth)
+        text = f"{game.module.plant(rows_of(root))}:0:{side}"
+        report = team_search(game, text, depth, rng.randint(2, 6), 1, rng.choice((1, 2, 9)), ALL_NODES)
+        assert report.result.score == true_value(root, depth, side), text
+
+
+def task_ids() -> Iterator[int]:
+    return itertools.count(1)
+
+
+def splitter() -> TeamSplitter:
+    game = load_game("tic_tac_toe")
+    position = tuple(int(word) for word in game.parse(""))
+    team = TeamSplitter(Root(position, 1, lambda *_: []), task_ids(), SplitSettings(team_size=2))
+    team.start(5, FULL_WINDOW, 1, 4)
+    return team
+
+
+def ended(task_id: int, status: int = at.RUNNING) -> TaskResult:
+    return TaskResult(task_id, 1, 7, *FULL_WINDOW, status, (3,), Statistics(nodes=10), 0.1)
+
+
+ONE, TWO, THREE = WorkerInfo("a", 1), WorkerInfo("a", 2), WorkerInfo("a", 3)
+
+
+def test_members_get_one_task_under_numbers_of_their_own_and_the_first_result_counts() -> None:
+    team = splitter()
+    first = team.next_tasks([ONE])
+    second = team.next_tasks([TWO])
+    (_, mine), (_, yours) = *first, *second
+    assert mine.task_id != yours.task_id
+    assert mine._replace(task_id=0) == yours._replace(task_id=0)
+    assert mine.share_depth < 5
+    assert team.aborts() == []
+    team.on_result(ended(yours.task_id))
+    assert team.aborts() == [mine.task_id]
+    found = team.result()
+    assert found is not None
+    assert (found.score, found.line) == (7, (3,))
+    team.on_result(ended(mine.task_id)._replace(score=-99))
+    found = team.result()
+    assert found is not None
+    assert found.score == 7
+
+
+def test_a_team_has_no_more_members_than_the_settings_say() -> None:
+    team = splitter()
+    assert [info for info, _ in team.next_tasks([ONE, TWO, THREE])] == [ONE, TWO]
+
+
+def test_a_lost_member_leaves_its_team_at_work_and_the_last_one_gives_the_task_back() -> None:
+    team = splitter()
+    (_, mine), (_, yours) = team.next_tasks([ONE, TWO])
+    team.on_lost(mine.task_id)
+    assert team.next_tasks([]) == []
+    ((_, again),) = team.next_tasks([ONE])
+    assert again._replace(task_id=0) == yours._replace(task_id=0)
+    team.on_lost(yours.task_id)
+    team.on_lost(again.task_id)
+    assert team.result() is None
+    ((_, fresh),) = team.next_tasks([TWO])
+    assert fresh.task_id not in (mine.task_id, yours.task_id, again.task_id)
+    team.on_result(ended(mine.task_id))
+    assert team.result() is None, "the result of a lost task counts for nothing"
+    team.on_result(ended(fresh.task_id))
+    assert team.result() is not None
+
+
+def test_words_left_behind_change_no_value() -> None:
+    """A worker that dies leaves the keys of its positions behind: moves are then put off, and searched all the same."""
+    game = load_game("connect_four")
+    position = game.parse("32164625")
+    words = np.zeros(CONTROL_WORDS, np.int64)
+    controls = Controls(words.ctypes.data)
+    with Segment.private(4) as segment:
+        searcher = Searcher(game, segment, controls, flags=EXACT, notice=silent)
+        true = searcher.run(Job(position, 8))
+        referee = Referee(game, silent)
+        shared = (ctypes.c_int64 * SHARED_WORDS).from_address(controls.sharing_address)
+        keys = {searcher.referee.facts(position).entry_key}
+        level = [position]
+        for _ in range(3):
+            level = [referee.play(each, move) for each in level for move in referee.legal_moves(each)]
+            keys |= {searcher.referee.facts(each).entry_key for each in level}
+        salt = int(searcher._get(at.KEY_SALT))
+        for key in keys:
+            word = key ^ salt
+            shared[word % SHARED_WORDS] = word
+        segment.clear()
+        searcher.forget()
+        plain, shared_nodes = true.statistics.nodes, searcher.run(Job(position, 8, share_depth=0))
+        assert shared_nodes.score == true.score
+        assert shared_nodes.statistics.nodes != plain, "no move was put off"
+
+
+@pytest.mark.parametrize("strategy", ["team", "dynamic"])
+def test_nodes_of_all_members_count_for_the_limit(strategy: str) -> None:
+    game = load_game("connect_four")
+    with Session(game, ThreadExecutor(game, 3, notice=silent), 64, silent) as session:
+        for limit in (1, 1_000, 200_000):
+            request = SearchRequest("", (), Limits(nodes=limit), strategy)
+            report = session.search(request)
+            assert report.result.statistics.nodes <= limit + 3 * 64
+            assert report.result.best_move is not None
+
+
+def test_a_selective_search_is_one_team_on_all_machines() -> None:
+    game = load_game("chess")
+    executor = SimulatedExecutor(game, 4, 4, model=ClusterModel(workers_a_machine=2), notice=silent)
+    with Session(game, executor, 4, silent) as session:
+        report = session.search(SearchRequest("", (), Limits(depth=6)))
+    assert report.strategy == "team"
+    assert report.overheads.tasks == 4 * 6 + 4 * sum(item.researches for item in report.result.iterations)
+
+
+def test_one_machine_is_a_team_and_several_split_the_tree() -> None:
+    game = load_game("connect_four")
+    for workers_a_machine, strategy in ((4, "team"), (2, "dynamic")):
+        model = ClusterModel(workers_a_machine=workers_a_machine)
+        with Session(game, SimulatedExecutor(game, 4, 4, model=model, notice=silent), 4, silent) as session:
+            assert session.search(SearchRequest("", (), Limits(depth=6))).strategy == strategy
+    with Session(game, SerialExecutor(game, 1, 4.0, notice=silent), 4, silent) as session:
+        assert session.search(SearchRequest("", (), Limits(depth=6))).strategy == "single"
