@@ -141,6 +141,8 @@ class Coordinator:
         self._running: dict[int, _Running] = {}
         self._spent = Statistics()
         self._is_out_of_nodes = False
+        self._has_run_out = False
+        """Whether a task of this root search has come to the end of its nodes."""
         self._deadline_s = math.inf
         if executor.is_simulated and limits.time_s is not None:
             self._deadline_s = executor.now_s() + limits.time_s
@@ -190,6 +192,7 @@ class Coordinator:
         epoch = self._epochs.next()
         if epoch is None:
             return NOTHING_FOUND
+        self._has_run_out = False
         self._splitter.start(depth, window, epoch, len(self._executor.workers()), left_out)
         last_sign_s = self._executor.now_s()
         while (result := self._splitter.result()) is None:
@@ -319,7 +322,8 @@ class Coordinator:
         if not result.is_finished:
             self._aborted += 1
             self._wasted_nodes += result.statistics.nodes
-        if result.status == at.OUT_OF_NODES and not self._running and self._pool.free < _LEAST_SHARE:
+        self._has_run_out |= result.status == at.OUT_OF_NODES
+        if self._has_run_out and not self._running and self._pool.free < _LEAST_SHARE:
             self._is_out_of_nodes = True
 
     def _on_lost(self, task_ids: Iterable[int]) -> None:

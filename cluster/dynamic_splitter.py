@@ -358,8 +358,8 @@ class DynamicSplitter:
         if result.best_move:
             node.best_move = result.best_move
         if not result.is_finished:
-            if node is self.tree.root and result.line:
-                self._so_far = RootResult(result.score, result.line, Statistics(), is_finished=False)
+            if node is self.tree.root:
+                self._so_far = self._so_far.or_better(result.score, result.line)
             if result.status == at.OUT_OF_NODES and node.depth >= self._least_depth:
                 node.force = True
                 node.estimate = max(2 * node.estimate, 2.0 * node.spent)

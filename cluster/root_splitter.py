@@ -51,8 +51,7 @@ class SingleSplitter:
         if result.is_finished:
             self._result = RootResult(result.score, result.line, Statistics(), True, result.values)
         else:
-            if result.line:
-                self._so_far = RootResult(result.score, result.line, Statistics(), is_finished=False)
+            self._so_far = self._so_far.or_better(result.score, result.line)
             self.on_lost(result.task_id)
 
     def on_lost(self, task_id: int) -> None:

@@ -29,8 +29,20 @@ class _Team:
     """The workers that search one task."""
 
     task: Task
-    members: dict[int, int] = field(default_factory=dict)
-    """By the number of each one's own task, the worker."""
+    members: set[int] = field(default_factory=set)
+    """The number of each one's own task."""
+    best: TaskResult | None = None
+    """Of those that have ended."""
+    is_ending: bool = False
+    """Whether no more members may join."""
+
+    def take(self, result: TaskResult) -> None:
+        """Take a member's result; of unfinished ones the best line counts."""
+        self.members.discard(result.task_id)
+        self.is_ending = True
+        best = self.best
+        if best is None or result.is_finished or (result.line and (not best.line or result.score > best.score)):
+            self.best = result
 
 
 class TeamSplitter:
@@ -83,37 +95,48 @@ class TeamSplitter:
         leaders = {name: info for info in idle if (name := names[info.worker]) not in self._teams}
         for info, task in self._between.next_tasks(list(leaders.values())):
             self._teams[names[info.worker]] = _Team(task._replace(share_depth=self._share_depth))
-        return [(info, self._join(names[info.worker], info)) for info in idle if names[info.worker] in self._teams]
+        teams = [(info, self._teams.get(names[info.worker])) for info in idle]
+        return [(info, self._join(team)) for info, team in teams if team is not None and not team.is_ending]
 
-    def _join(self, name: _TeamName, info: WorkerInfo) -> Task:
-        task_id, team = next(self._ids), self._teams[name]
-        team.members[task_id] = info.worker
+    def _join(self, team: _Team) -> Task:
+        task_id = next(self._ids)
+        team.members.add(task_id)
         return team.task._replace(task_id=task_id)
 
     def on_result(self, result: TaskResult) -> None:
-        """Take the result of the first member that ends; the others are aborted, and theirs ignored."""
+        """Take the result of the first member that finishes, or the best of all; the first that ends ends them all."""
         self._nodes += result.statistics.nodes
         name = self._name_of(result.task_id)
-        if name is not None:
-            team = self._teams.pop(name)
-            self._aborts += [task_id for task_id in team.members if task_id != result.task_id]
-            self._between.on_result(result._replace(task_id=team.task.task_id))
+        if name is None:
+            return
+        team = self._teams[name]
+        self._aborts += [] if team.is_ending else team.members - {result.task_id}
+        team.take(result)
+        if result.is_finished or not team.members:
+            self._end(name)
+
+    def _end(self, name: _TeamName) -> None:
+        """Tell what has come of a team's task; what its members still bring is ignored."""
+        team = self._teams.pop(name)
+        if team.best is None:
+            self._between.on_lost(team.task.task_id)
+        else:
+            self._between.on_result(team.best._replace(task_id=team.task.task_id))
 
     def on_lost(self, task_id: int) -> None:
         """Go on with the other members; without any the task is handed out again."""
         name = self._name_of(task_id)
         if name is not None:
-            team = self._teams[name]
-            del team.members[task_id]
-            if not team.members:
-                del self._teams[name]
-                self._between.on_lost(team.task.task_id)
+            self._teams[name].members.discard(task_id)
+            if not self._teams[name].members:
+                self._end(name)
 
     def aborts(self) -> list[int]:
         """Return what runs of tasks that became moot, and the members that were too late."""
         moot = set(self._between.aborts())
         for team in self._teams.values():
             if team.task.task_id in moot:
+                team.is_ending = True
                 self._aborts += team.members
         found, self._aborts = self._aborts, []
         return found

@@ -27,6 +27,11 @@ class RootResult:
     values: tuple[int, ...] = ()
     """What the root is worth to each of several players, as far as the search tells."""
 
+    def or_better(self, score: int, line: tuple[int, ...]) -> RootResult:
+        """Return this unfinished result, or a line that is worth more and was found at the same depth and window."""
+        is_better = line and (not self.line or score > self.score)
+        return RootResult(score, line, Statistics(), is_finished=False) if is_better else self
+
 
 NOTHING_FOUND = RootResult(0, (), Statistics(), is_finished=False)
 """Of a root search that was stopped before it knew a first move."""

@@ -145,6 +145,7 @@ EXECUTORS: dict[str, Callable[[], Any]] = {
     "single": lambda: SerialExecutor(GAME, 1, 4.0, notice=silent),
     "dynamic": lambda: SerialExecutor(GAME, 3, 4.0, notice=silent),
     "root": lambda: ThreadExecutor(GAME, 2, 4.0, notice=silent),
+    "team": lambda: ThreadExecutor(GAME, 2, 4.0, notice=silent),
     "simulated": lambda: SimulatedExecutor(GAME, 4, 4.0, notice=silent),
 }
 
@@ -152,7 +153,7 @@ EXECUTORS: dict[str, Callable[[], Any]] = {
 @pytest.fixture(params=EXECUTORS)
 def ask(request: pytest.FixtureRequest) -> Iterator[Callable[[SearchRequest], SearchReport]]:
     """Return a function that searches with one of the strategies; one table serves a test's searches."""
-    strategy = request.param if request.param in ("single", "root") else "dynamic"
+    strategy = request.param if request.param in ("single", "root", "team") else "dynamic"
     with Session(GAME, EXECUTORS[request.param](), 4.0, silent) as session:
         yield lambda wish: session.search(
             SearchRequest(wish.position, wish.moves, wish.limits, strategy, wish.contempt)

@@ -119,7 +119,7 @@ def test_search_prints_iterations_and_the_answer() -> None:
     assert lines[0].split() == ["depth", "score", "nodes", "seconds", "line"]
     assert [line.split()[0] for line in lines[1:18]] == [str(depth) for depth in range(1, 18)]
     assert lines[18] == "best move 4, score +7, solved"
-    assert "2 workers on 1 machine(s), strategy dynamic, table 16 MB" in lines[19]
+    assert "2 workers on 1 machine(s), strategy team, table 16 MB" in lines[19]
 
 
 def test_search_prints_one_json_object() -> None:

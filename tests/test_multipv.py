@@ -56,7 +56,7 @@ CROWDS: dict[str, Callable[[Game], Executor]] = {
         for workers in (2, 8)
     },
 }
-STRATEGIES = ("dynamic", "root", "single")
+STRATEGIES = ("dynamic", "team", "root", "single")
 
 
 @pytest.fixture(scope="module")

@@ -38,9 +38,9 @@ executor = RayExecutor(game, None, 8, nodes.address, flags=EXACT, notice=lambda 
 executor.least_grain_s = 0.0
 with Session(game, executor, 8) as session:
     tables = len([*default_directory().glob("rootsplit-*")])
-    settings = SplitSettings(grain_s=1e-3, prefix_s=0.0, least_depth=3)
+    settings = SplitSettings(grain_s=1e-3, prefix_s=0.0, least_depth=3, team_size=1)
     reports = []
-    for strategy in ("root", "dynamic"):
+    for strategy in ("root", "dynamic", "team"):
         request = SearchRequest("4453", limits=Limits(depth=14), strategy=strategy, settings=settings)
         reports.append(session.search(request))
 true = search(game, game.parse("4453"), Limits(depth=14), flags=EXACT)
@@ -73,8 +73,8 @@ def test_two_machines_have_a_table_each_and_one_answer() -> None:
     )
     assert run.returncode == 0, run.stderr
     row = json.loads(run.stdout.strip().splitlines()[-1])
-    assert row["scores"] == [row["true"], row["true"]]
-    assert row["machines"] == row["workers"] == row["busy"] == [2, 2]
+    assert row["scores"] == 3 * [row["true"]]
+    assert row["machines"] == row["workers"] == row["busy"] == [2, 2, 2]
     assert row["exchanged"] > 0
     assert row["tables"] >= 2
     assert set(default_directory().glob("rootsplit-*")) <= before

@@ -31,8 +31,9 @@ from cluster.scaling.watch import Forecast
 from tt_store.errors import RunFailedError
 
 DESIGN = Design(
-    "connect_four", (PositionLine(1, "33", 12), PositionLine(2, "444", 13)), repeats=2, tables_mb=(16.0,), simulate=(4,)
-)
+    "connect_four", (PositionLine(1, "33", 12), PositionLine(2, "444", 13)), strategies=("dynamic", "root"), repeats=2,
+    tables_mb=(16.0,), simulate=(4,),
+)  # fmt: skip
 REAL_RUNS, SIMULATED_RUNS = 2 * 2 * 6, 2 * (4 + 2)
 """Two positions, two repeats, single, dynamic and root with one and two workers, the limit; each simulated once."""
 

@@ -45,7 +45,7 @@ def test_the_seed_decides_the_order_and_nothing_else() -> None:
 
 def test_the_baseline_and_the_limit_stand_beside_what_is_measured() -> None:
     found = design(addresses=("threads", "local"), workers=(1, 2, 4)).configurations()
-    assert Counter(item.strategy for item in found) == {"single": 1, "dynamic": 6, "root": 6, LIMIT: 4}
+    assert Counter(item.strategy for item in found) == {"single": 1, "dynamic": 6, "team": 6, "root": 6, LIMIT: 4}
     assert {baseline_of(item, "threads") for item in found} == {Configuration("threads", "single", 1, 256.0)}
     assert min(item.workers for item in found if item.strategy == LIMIT) == 2
 
@@ -60,7 +60,8 @@ def test_weak_scaling_gives_each_number_of_workers_its_problems() -> None:
     runs = interleaved(problems, design(preset="weak", sequential_s=1.0, workers=(1, 4)).configurations(), 1, 1)
     searched = {(run.problem.number, run.configuration.strategy, run.configuration.workers) for run in runs}
     assert searched == {
-        (1, "single", 1), (1, "dynamic", 1), (1, "root", 1), (2, "single", 1), (2, "dynamic", 4), (2, "root", 4),
+        (1, "single", 1), (1, "dynamic", 1), (1, "team", 1), (1, "root", 1), (2, "single", 1), (2, "dynamic", 4),
+        (2, "team", 4), (2, "root", 4),
         (2, LIMIT, 4),
     }  # fmt: skip
 

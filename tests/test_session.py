@@ -386,7 +386,7 @@ def test_the_report_is_json_with_all_fields(connect_four: Game) -> None:
     assert (row["game"], row["position"], row["moves"]) == ("connect_four", "22674451", ["5", "3", "3", "7"])
     assert (row["best_move"], row["score_text"], row["bound"], row["solved"]) == ("4", "+7", "exact", True)
     assert (row["mate_in"], row["score"], row["depth"]) == (9, MATE - 17, 17)
-    assert (row["workers"], row["machines"], row["table_mb"], row["strategy"]) == (2, 1, 1.0, "dynamic")
+    assert (row["workers"], row["machines"], row["table_mb"], row["strategy"]) == (2, 1, 1.0, "team")
     assert row["pv"][0] == row["best_move"]
     assert row["seldepth"] >= 17
     assert row["nodes"] == report.result.statistics.nodes == sum(item["nodes"] for item in row["iterations"])

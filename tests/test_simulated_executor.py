@@ -13,6 +13,7 @@ from cluster.request import SearchRequest
 from cluster.session import Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.simulation import simulate
+from cluster.strategies import STRATEGIES
 from search import workspace as at
 from search.driver import search
 from search.flags import Flags
@@ -41,7 +42,7 @@ def task_of(game: Game, task_id: int, depth: int, epoch: int = 1) -> Task:
     return Task(task_id, epoch, words, depth, -INFINITY, INFINITY, 0, 0, NO_NODE_LIMIT, 0, 0)
 
 
-@pytest.mark.parametrize("strategy", ["single", "root", "dynamic"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("name", "text", "depth"), [("connect_four", "4453", 9), ("kalah", "", 8)])
 def test_every_size_of_cluster_finds_the_sequential_value(name: str, text: str, depth: int, strategy: str) -> None:
     game = load_game(name)
@@ -66,7 +67,7 @@ def test_more_workers_take_less_virtual_time(connect_four: Game) -> None:
     assert times_s[1] < 0.6 * times_s[0]
 
 
-@pytest.mark.parametrize("strategy", ["root", "dynamic"])
+@pytest.mark.parametrize("strategy", ["root", "dynamic", "team"])
 def test_no_worker_searches_more_than_time_allows(connect_four: Game, strategy: str) -> None:
     report = run(connect_four, "2267", 13, 5, strategy, Flags())
     assert len(report.overheads.busy_s) == 5

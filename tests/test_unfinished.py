@@ -73,7 +73,9 @@ def test_the_first_iteration_may_be_the_one_that_is_cut_short(connect_four: Game
     assert (result.best_move, result.score, result.depth) == (2, 7, 0)
 
 
-@pytest.mark.parametrize(("strategy", "workers"), [("single", 1), ("root", 3), ("dynamic", 1), ("dynamic", 3)])
+@pytest.mark.parametrize(
+    ("strategy", "workers"), [("single", 1), ("root", 3), ("dynamic", 1), ("dynamic", 3), ("team", 3)]
+)
 def test_the_move_is_better_at_the_deeper_depth(kalah: Game, strategy: str, workers: int) -> None:
     """Whatever the strategy, and wherever the nodes end: of the two moves the later one is worth no less there."""
     referee, changed, rng = Referee(kalah, silent), 0, random.Random(5)
@@ -81,7 +83,8 @@ def test_the_move_is_better_at_the_deeper_depth(kalah: Game, strategy: str, work
         for _ in range(150):
             text = random_position(referee, rng)
             session.executor.forget()
-            limits = Limits(nodes=rng.randrange(200, 2_000))
+            # The members of a team share the nodes, and search much the same.
+            limits = Limits(nodes=rng.randrange(200, 2_000) * (workers if strategy == "team" else 1))
             report = session.search(SearchRequest(text, limits=limits, strategy=strategy, settings=PIECES))
             result = report.result
             if not result.iterations or result.best_move == result.iterations[-1].line[0]:
