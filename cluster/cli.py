@@ -179,7 +179,10 @@ def search(
     log_level: Annotated[
         str | None, typer.Option(metavar="LEVEL", help="Log on stderr: debug, info or warning; nothing if left out.")
     ] = None,
-    strategy: Annotated[str | None, typer.Option(help="dynamic, root or single; dynamic for several workers.")] = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(help="team, dynamic, root or single; what suits the game and the machines if left out."),
+    ] = None,
     simulate: Annotated[
         int | None, typer.Option(metavar="WORKERS", help="Search in virtual time on a simulated cluster of so many.")
     ] = None,
