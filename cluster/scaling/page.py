@@ -25,8 +25,9 @@ _METHOD = (
     (
         "Configurations",
         "single: one worker, no splitting. dynamic: splits wherever work is wanted, at any depth. team: the workers of"
-        " a machine search the same tree and share what they find by the table. root: shares out the root's moves. threads are those of one process; local is a private Ray on this machine; simulated threads, or"
-        " simulated local, are a cluster in virtual time whose messages cost what they cost there.",
+        " a machine search the same tree and share what they find by the table. root: shares out the root's moves."
+        " threads are those of one process; local is a private Ray on this machine; simulated threads, or simulated"
+        " local, are a cluster in virtual time whose messages cost what they cost there.",
     ),
     (
         "Baseline",
