@@ -517,7 +517,7 @@ def cut_by_estimate(
     shallow = depth - pass_reduction(estimate, depth, beta)
     passed, passed_key = begin_pass(position, ply, memory)
     score = -search_node(passed, passed_key, shallow, -beta, -alpha, ply + 1, memory)
-    if score >= beta and depth >= VERIFIED_DEPTH:
+    if score >= beta and depth >= VERIFIED_DEPTH and read_int(memory + at.STATUS) == at.RUNNING:
         before = begin_verification(ply + max(shallow, 1), memory)
         score = search_node(position, key, shallow, alpha, beta, ply, memory)
         write_int(memory + at.NULL_PLY, before)
@@ -642,7 +642,7 @@ def score_move(
         if end < cursor < last and is_taken(child_key, memory):
             return DEFERRED
         take(child_key, memory)
-        was_noted = enter_shared(key, depth, low, beta, ply, memory)
+        was_noted = enter_shared(key, depth, low, is_pv, ply, memory)
     if KEEPS_PATH:
         note_move(position, move, ply, memory)
     is_late_move = PVS and cursor > end

@@ -78,10 +78,10 @@ def put_last(cursor: int, last: int) -> int:
 
 
 @jit.helper
-def enter_shared(key: Word, depth: int, alpha: int, beta: int, ply: int, memory: int) -> int:
+def enter_shared(key: Word, depth: int, alpha: int, is_pv: bool, ply: int, memory: int) -> int:
     """Note a shared node of the path, unless its window is open or there are too many; returns 1 if it was, else 0."""
     number = read_int(memory + at.SHARED_NODES)
-    if beta - alpha > 1 or number >= at.MOST_SHARED:
+    if is_pv or number >= at.MOST_SHARED:
         return 0
     row = memory + at.SHARED + number * at.SHARED_BYTES
     write_int(row, as_int(key))
