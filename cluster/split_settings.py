@@ -30,8 +30,10 @@ class SplitSettings:
     """Nor are they in a selective search: near the horizon the kernel leaves out more than the splitter knows of."""
     team_size: int = 16
     """Most workers that search one subtree together, all on one machine."""
-    share_nodes: float = 3_000.0
-    """Workers that search one subtree together look at each other's moves where more nodes than this lie below."""
+    share_nodes: float = 300.0
+    selective_share_nodes: float = 3_000.0
+    """Workers that search one subtree together look at each other's moves where more nodes than this lie below. In a
+    selective search a move that comes later than its turn costs more."""
     first_search_nodes: float = 1e6
     """Nodes of a search about whose size nothing is known."""
     collapse_grains: float = 0.7

@@ -48,7 +48,7 @@ class _Team:
 class TeamSplitter:
     """Splits between teams as the dynamic splitter does between workers.
 
-    A selective search is not split: all workers of all machines are one team, which exchange no more than entries.
+    A selective search is not split: all workers are one team, whose machines exchange no more than entries.
 
     Parameters
     ----------
@@ -63,6 +63,7 @@ class TeamSplitter:
     def __init__(self, root: Root, task_ids: Iterator[int], settings: SplitSettings = SplitSettings()) -> None:
         self._ids, self._settings = task_ids, settings
         self._is_split = root.depth_change is None
+        self._share_nodes = settings.share_nodes if self._is_split else settings.selective_share_nodes
         # A task of a team costs the splitter as much as one for each member.
         between = replace(settings, master_s=settings.master_s * settings.team_size)
         self._between = DynamicSplitter(root, task_ids, between)
@@ -81,7 +82,7 @@ class TeamSplitter:
         """Begin a search of the root."""
         self._teams, self._aborts = {}, []
         # A tree of so many nodes grows evenly with each ply, as far as one knows.
-        self._share_depth = round(depth * math.log(self._settings.share_nodes) / math.log(self._nodes))
+        self._share_depth = round(depth * math.log(self._share_nodes) / math.log(self._nodes))
         self._between.start(depth, window, epoch, max(1, len(set(self._team_of.values()))), left_out)
 
     def next_tasks(self, idle: Sequence[WorkerInfo], ahead: Sequence[WorkerInfo] = ()) -> list[tuple[WorkerInfo, Task]]:

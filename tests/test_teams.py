@@ -36,7 +36,9 @@ from search.statistics import Statistics
 from tt_store.segment import Segment
 
 EXACT = Flags(exact_depth=True)
-ALL_NODES = SplitSettings(share_nodes=1.0, grain_s=5e-5, master_s=0.0, prefix_s=0.0, tasks_per_worker=1e6)
+ALL_NODES = SplitSettings(
+    share_nodes=1.0, selective_share_nodes=1.0, grain_s=5e-5, master_s=0.0, prefix_s=0.0, tasks_per_worker=1e6
+)
 """Teams share every node, and tasks are as small as they can be."""
 CASES = (
     ("connect_four", "32164625", 7),
