@@ -23,11 +23,13 @@ _game, _flags = jit.binding(__name__)
 _rules = jit.specialise("search.selectivity", _game, _flags)
 is_decided = jit.specialise("search.bookkeeping", _game, _flags).is_decided
 
+STEPPED = _flags.stepped
 SHARES = _flags.table and _flags.pruning == Pruning.PVS
 DEFERRED = at.UNKNOWN - 1
 """In the place of a score: this move is to be tried after the others."""
 _LOOK_NODES = 512
-"""The table is asked about the whole path once in so many nodes: that costs some misses of the processor's cache."""
+"""The table is asked about the whole path once in so many nodes: that costs some misses of the processor's cache. A
+simulated worker, whose nodes may take longer, looks eight times a step: of 1 ms, by default."""
 _LEAST_DEPTH = max(_flags.table_depth, _rules.SHALLOW_DEPTH if _rules.SKIPS else 0)
 """Where moves are left out by their number their order must not change."""
 
@@ -102,7 +104,7 @@ def leave_shared(was_noted: int, memory: int) -> int:
     first = number - was_noted
     if nodes >= read_int(memory + at.NEXT_LOOK):
         first = 0
-        write_int(memory + at.NEXT_LOOK, nodes + _LOOK_NODES)
+        write_int(memory + at.NEXT_LOOK, nodes + (read_int(memory + at.STEP_NODES) // 8 if STEPPED else _LOOK_NODES))
     table, buckets = read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS)
     for node in range(first, number if read_int(memory + at.STATUS) == at.RUNNING else 0):
         row = memory + at.SHARED + node * at.SHARED_BYTES

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numba import njit
 from test_kernel import EXPLICIT_TREE, forest, rows_of, true_value
 
 from cluster.executor import SerialExecutor, ThreadExecutor
@@ -21,6 +22,7 @@ from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.split_settings import SplitSettings
 from cluster.splitter import Root
 from cluster.team_splitter import TeamSplitter
+from search import jit
 from search import workspace as at
 from search.algorithms import flags_to_depth
 from search.aspiration import FULL_WINDOW
@@ -33,6 +35,7 @@ from search.referee import Referee
 from search.rules import Game
 from search.searcher import Job, Searcher
 from search.statistics import Statistics
+from tt_store.layout import WORD_BYTES
 from tt_store.segment import Segment
 
 EXACT = Flags(exact_depth=True)
@@ -85,6 +88,49 @@ def test_teams_find_what_minimax_says_of_small_trees() -> None:
         text = f"{game.module.plant(rows_of(root))}:0:{side}"
         report = team_search(game, text, depth, rng.randint(2, 6), 1, rng.choice((1, 2, 9)), ALL_NODES)
         assert report.result.score == true_value(root, depth, side), text
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "depth"),
+    [("connect_four", "4453", 10), *(("random_tree", f"{seed}:2-5:30:50", 10) for seed in range(4))],
+)
+def test_a_subtree_that_others_have_decided_is_left_for_the_right_node(name: str, text: str, depth: int) -> None:
+    game = load_game(name)
+    true = search(game, game.parse(text), Limits(depth=depth), flags=EXACT, notice=silent)
+    for workers in (3, 6):
+        report = team_search(game, text, depth, workers, 1, 7, ALL_NODES)
+        scores = [iteration.score for iteration in report.result.iterations]
+        assert scores == [iteration.score for iteration in true.iterations], workers
+
+
+_resume = jit.specialise("search.sharing", load_game("tic_tac_toe"), EXACT).resume
+
+
+@njit
+def resume(memory: int) -> int:
+    return _resume(memory)
+
+
+def test_only_the_node_that_was_decided_goes_on() -> None:
+    """A wrong node would store what is true of another one, which few searches would ever meet again."""
+    words = np.zeros(at.MOVES // WORD_BYTES, np.int64)
+    memory = words.ctypes.data
+
+    def put(offset: int, value: int) -> None:
+        words[offset // WORD_BYTES] = value
+
+    for offset, value in ((at.STATUS, at.DECIDED), (at.SHARED_NODES, 3), (at.DECIDED_NODE, 1), (at.DECIDED_SCORE, 77)):
+        put(offset, value)
+    for number in (3, 2):
+        put(at.SHARED_NODES, number)
+        assert resume(memory) == 0
+        assert words[at.STATUS // WORD_BYTES] == at.DECIDED
+    put(at.SHARED_NODES, 1)
+    assert resume(memory) == 77
+    assert words[at.STATUS // WORD_BYTES] == at.RUNNING
+    put(at.STATUS, at.ABORTED)
+    assert resume(memory) == 0
+    assert words[at.STATUS // WORD_BYTES] == at.ABORTED
 
 
 def task_ids() -> Iterator[int]:
