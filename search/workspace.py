@@ -77,14 +77,15 @@ SCORE_SO_FAR = 36 * WORD_BYTES
 """Of the root's best first move among those searched; `UNKNOWN` as long as none has a value inside the window."""
 
 SHARING_ADDRESS = 37 * WORD_BYTES
+"""Of the machine's words that say which positions are being searched."""
 SHARE_DEPTH = 38 * WORD_BYTES
 """Nodes deeper than this leave moves that another worker is searching for last; see `search.sharing`."""
 SHARED_NODES = 39 * WORD_BYTES
 """How many nodes of the path are shared, and have their rows in `SHARED`."""
-NEXT_LOOK = 42 * WORD_BYTES
+NEXT_LOOK = 40 * WORD_BYTES
 """After so many nodes the path is looked at again."""
-DECIDED_NODE = 40 * WORD_BYTES
-DECIDED_SCORE = 41 * WORD_BYTES
+DECIDED_NODE = 41 * WORD_BYTES
+DECIDED_SCORE = 42 * WORD_BYTES
 """With `STATUS` `DECIDED`: the shared node that another worker has decided, and its score."""
 
 KILLERS = _HEADER_WORDS * WORD_BYTES

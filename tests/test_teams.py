@@ -5,12 +5,13 @@ from __future__ import annotations
 import ctypes
 import itertools
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import silent
 from numba import njit
+from test_dynamic_search import EXACT
 from test_kernel import EXPLICIT_TREE, forest, rows_of, true_value
 
 from cluster.executor import SerialExecutor, ThreadExecutor
@@ -28,7 +29,6 @@ from search.algorithms import flags_to_depth
 from search.aspiration import FULL_WINDOW
 from search.controls import CONTROL_WORDS, SHARED_WORDS, Controls
 from search.driver import search
-from search.flags import Flags
 from search.game_files import load_game
 from search.limits import Limits
 from search.referee import Referee
@@ -38,7 +38,6 @@ from search.statistics import Statistics
 from tt_store.layout import WORD_BYTES
 from tt_store.segment import Segment
 
-EXACT = Flags(exact_depth=True)
 ALL_NODES = SplitSettings(
     share_nodes=1.0, selective_share_nodes=1.0, grain_s=5e-5, master_s=0.0, prefix_s=0.0, tasks_per_worker=1e6
 )
@@ -51,10 +50,6 @@ CASES = (
     ("tic_tac_toe", "", 9),
     ("chess", "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq -", 3),
 )
-
-
-def silent(_line: str) -> None:
-    pass
 
 
 def team_search(
@@ -133,14 +128,10 @@ def test_only_the_node_that_was_decided_goes_on() -> None:
     assert words[at.STATUS // WORD_BYTES] == at.ABORTED
 
 
-def task_ids() -> Iterator[int]:
-    return itertools.count(1)
-
-
 def splitter() -> TeamSplitter:
     game = load_game("tic_tac_toe")
     position = tuple(int(word) for word in game.parse(""))
-    team = TeamSplitter(Root(position, 1, lambda *_: []), task_ids(), SplitSettings(team_size=2))
+    team = TeamSplitter(Root(position, 1, lambda *_: []), itertools.count(1), SplitSettings(team_size=2))
     team.start(5, FULL_WINDOW, 1, 4)
     return team
 
