@@ -106,6 +106,8 @@ class _Running:
     call: int
     reserved: int
     submitted_s: float
+    follows: bool
+    """Whether it waits for what others search."""
 
 
 class Coordinator:
@@ -139,6 +141,8 @@ class Coordinator:
         self._strategy, self._splitter_after = splitter, splitter_after
         self._pool = _NodePool(limits.node_limit)
         self._running: dict[int, _Running] = {}
+        self._leading = 0
+        """How many of those search something of their own."""
         self._spent = Statistics()
         self._is_out_of_nodes = False
         self._has_run_out = False
@@ -199,7 +203,7 @@ class Coordinator:
             self._hand_out()
             if self._executor.now_s() >= self._deadline_s:
                 self._epochs.stop()
-            if self._epochs.is_stopped or (self._is_out_of_nodes and not self._running):
+            if self._epochs.is_stopped or (self._is_out_of_nodes and not self._leading):
                 self.drain()
                 return self._splitter.so_far()
             if self._take_in() or self._executor.workers() or self._executor.awaits_workers():
@@ -271,17 +275,18 @@ class Coordinator:
             if not reserved:
                 # Others hold what is left of the nodes; some may come back.
                 self._splitter.on_lost(task.task_id)
-                self._is_out_of_nodes = not self._running
+                self._is_out_of_nodes = not self._leading
                 continue
             batch = lists.setdefault(info.worker, [])
             batch.append(task._replace(node_limit=reserved))
             call = batch[0].task_id
-            self._running[task.task_id] = _Running(info.worker, call, reserved, self._executor.now_s())
+            self._running[task.task_id] = _Running(info.worker, call, reserved, self._executor.now_s(), task.follows)
+            self._leading += not task.follows
+            self._tasks += not task.follows
         for worker, batch in lists.items():
             if not self._calls[worker]:
                 self._since_s[worker] = self._executor.now_s()
             self._calls[worker][batch[0].task_id] = len(batch)
-            self._tasks += len(batch)
             LOGGER.debug("worker=%d tasks=%s submitted", worker, [task.task_id for task in batch])
             self._executor.submit(worker, batch)
 
@@ -299,6 +304,7 @@ class Coordinator:
         """Take a task off its worker; returns None if it was not out."""
         running = self._running.pop(task_id, None)
         if running is not None:
+            self._leading -= not running.follows
             calls = self._calls[running.worker]
             calls[running.call] -= 1
             if not calls[running.call]:
@@ -312,18 +318,22 @@ class Coordinator:
         if running is None:
             return
         self._busy_s[running.worker] += result.elapsed_s
-        past = result.elapsed_s if math.isinf(self._mean_task_s) else self._mean_task_s
-        self._mean_task_s = max(1e-6, _MEMORY * past + (1 - _MEMORY) * result.elapsed_s)
+        if running.follows:
+            # Where nobody led it was without a task.
+            self._assigned_s -= max(0.0, self._executor.now_s() - running.submitted_s - result.elapsed_s)
+        else:
+            past = result.elapsed_s if math.isinf(self._mean_task_s) else self._mean_task_s
+            self._mean_task_s = max(1e-6, _MEMORY * past + (1 - _MEMORY) * result.elapsed_s)
         self._spent = self._spent.merged(result.statistics)
         self._pool.give_back(running.reserved, result.statistics.nodes)
         started_s = time.perf_counter()
         self._splitter.on_result(result)
         self._splitter_s += time.perf_counter() - started_s
-        if not result.is_finished:
+        if not result.is_finished and not running.follows:
             self._aborted += 1
             self._wasted_nodes += result.statistics.nodes
         self._has_run_out |= result.status == at.OUT_OF_NODES
-        if self._has_run_out and not self._running and self._pool.free < _LEAST_SHARE:
+        if self._has_run_out and not self._leading and self._pool.free < _LEAST_SHARE:
             self._is_out_of_nodes = True
 
     def _on_lost(self, task_ids: Iterable[int]) -> None:

@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from cluster.records import Task, TaskResult, WorkerInfo
+from cluster.task_runner import run_task
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
 from search.mcts_settings import Part
 from search.referee import print_notice
 from search.rules import Game
-from search.searcher import Job, variant_salt
-from search.searchers import AnySearcher, open_searcher
+from search.searcher import variant_salt
+from search.searchers import open_searcher
 from tt_store.deepest import deepest
 from tt_store.errors import RunFailedError
 from tt_store.exchange import deliver
@@ -79,6 +80,8 @@ class Executor(Protocol):
     """Which part of each machine's table a search may fill with what is its own; entries lie all over it."""
     is_simulated: bool
     """Whether its time is virtual: whoever polls keeps the time limit then."""
+    has_teams: bool
+    """Whether workers of a machine run side by side, so that one may follow another."""
 
     def workers(self) -> list[WorkerInfo]:
         """Return the workers that are ready."""
@@ -126,42 +129,6 @@ class Executor(Protocol):
         """Stop the workers and give everything back; a second call does nothing."""
 
 
-def run_task(searcher: AnySearcher, task: Task) -> TaskResult:
-    """Run one task on a searcher: what every executor's worker does."""
-    started = time.perf_counter()
-    job = Job(
-        position=searcher.game.position(task.position),
-        depth=task.depth,
-        alpha=task.alpha,
-        beta=task.beta,
-        ply=task.ply,
-        side=task.side,
-        node_limit=task.node_limit,
-        task_id=task.task_id,
-        epoch=task.epoch,
-        contempt=task.contempt,
-        salt=task.salt,
-        history=task.history,
-        left_out=task.left_out,
-        settings=task.settings,
-        share_depth=task.share_depth,
-    )
-    outcome = searcher.run(job)
-    return TaskResult(
-        task_id=task.task_id,
-        epoch=task.epoch,
-        score=outcome.score,
-        alpha=outcome.alpha,
-        beta=outcome.beta,
-        status=outcome.status,
-        line=outcome.line,
-        statistics=outcome.statistics,
-        elapsed_s=time.perf_counter() - started,
-        best_move=outcome.best_move,
-        values=outcome.values,
-    )
-
-
 class _OneMachine:
     """What the executors of this process share: one table, one set of control words, a searcher a worker."""
 
@@ -172,6 +139,7 @@ class _OneMachine:
     exchanged_entries = 0
     table_part = Part()
     is_simulated = False
+    has_teams = True
 
     def __init__(self, game: Game, workers: int, table_mb: float, flags: Flags, notice: Callable[[str], None]) -> None:
         self.numbers = Numbers()
@@ -250,6 +218,8 @@ class SerialExecutor(_OneMachine):
     flags, notice
         As for `Searcher`.
     """
+
+    has_teams = False
 
     def __init__(
         self,

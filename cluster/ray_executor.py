@@ -74,6 +74,7 @@ class RayExecutor:
     prefetch = 1
     table_part = Part()
     is_simulated = False
+    has_teams = True
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from search import workspace as at
+from search.boards import BOARDS
 from search.limits import MAX_DEPTH, MAX_FIRST_MOVES, NO_NODE_LIMIT
 from search.scores import INFINITY, MAX_PLY
 from search.statistics import Statistics
@@ -64,6 +65,10 @@ class Task(NamedTuple):
     """What else the algorithm must know, at most `MAX_SETTINGS` integers; see `search.searcher.Job`."""
     share_depth: int = MAX_DEPTH
     """Nodes deeper than this are shared with other workers of the machine that search the same subtree."""
+    board: int = 0
+    """Where the worker tells its team what it searches, 1..`BOARDS` (see `cluster.task_runner`); 0 if it has none."""
+    follows: bool = False
+    """Whether to search what others tell on that board, until the epoch ends, and nothing of its own."""
 
 
 class TaskResult(NamedTuple):
@@ -190,6 +195,9 @@ def _checked_task(row: Sequence[Any]) -> Task:
     _within(numbers.contempt, "contempt", -INFINITY, INFINITY)
     _within(numbers.salt, "salt", -(1 << 63), (1 << 63) - 1)
     _within(numbers.share_depth, "share_depth", 0, MAX_DEPTH)
+    _within(numbers.board, "board", 0, BOARDS)
+    if type(task.follows) is not bool or (task.follows and not task.board):
+        raise RecordError("a task that follows others has no board")
     if task.left_out and (task.ply > 0 or task.depth == 0):
         raise RecordError("a task that is not the root of a search leaves moves out")
     return task

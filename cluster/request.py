@@ -70,15 +70,8 @@ def check_options(request: SearchRequest) -> None:
         )
 
 
-def strategy_of(
-    request: SearchRequest,
-    algorithm: Algorithm,
-    workers: int,
-    is_chance: bool,
-    machines: int = 1,
-    is_selective: bool = False,
-) -> str:
-    """Return the strategy of a request for some workers on some machines.
+def strategy_of(request: SearchRequest, algorithm: Algorithm, workers: int, is_chance: bool) -> str:
+    """Return the strategy of a request for some workers.
 
     Raises
     ------
@@ -93,7 +86,7 @@ def strategy_of(
     if request.strategy not in (None, SINGLE, *possible):
         fitting = " or ".join((*possible, SINGLE))
         raise RulesError(f"{algorithm.label} cannot be split so: the strategy is {fitting}, not {request.strategy}")
-    return request.strategy or best_strategy(algorithm, workers, machines, is_selective)
+    return request.strategy or best_strategy(algorithm, workers)
 
 
 def check_question(game: Game, request: SearchRequest, algorithm: Algorithm, is_chance: bool) -> None:

@@ -16,13 +16,25 @@ from search.statistics import Statistics
 
 
 class SingleSplitter:
-    """No splitting: the whole root is one task; the control that every speed-up is measured against."""
+    """No splitting: the whole root is one task; the control that every speed-up is measured against.
 
-    def __init__(self, root: Root, task_ids: Iterator[int]) -> None:
-        self._root = root
-        self._ids = task_ids
+    Parameters
+    ----------
+    root
+        The position and its rules.
+    task_ids
+        Numbers for tasks that no other search of the session uses.
+    is_race
+        Whether every machine gets the task: the first that is through has the result.
+    """
+
+    def __init__(self, root: Root, task_ids: Iterator[int], *, is_race: bool = False) -> None:
+        self._root, self._ids, self._is_race = root, task_ids, is_race
         self._task: Task | None = None
-        self._is_running = False
+        """Without a number of its own."""
+        self._running: dict[int, str] = {}
+        """The machine of each task that is out."""
+        self._aborts: list[int] = []
         self._result: RootResult | None = None
         self._so_far = NOTHING_FOUND
 
@@ -30,50 +42,54 @@ class SingleSplitter:
         """Begin a search of the root."""
         root = self._root
         self._task = Task(
-            next(self._ids), epoch, root.position, depth, *window, 0, 0, NO_NODE_LIMIT, root.contempt, root.salt,
+            0, epoch, root.position, depth, *window, 0, 0, NO_NODE_LIMIT, root.contempt, root.salt,
             root.history, left_out,
         )  # fmt: skip
-        self._is_running = False
+        self._running, self._aborts = {}, []
         self._result, self._so_far = None, NOTHING_FOUND
 
     def next_tasks(self, idle: Sequence[WorkerInfo], ahead: Sequence[WorkerInfo] = ()) -> list[tuple[WorkerInfo, Task]]:
         """Return the one task, once; always to the worker of the lowest number, whose history is warm."""
-        if self._task is None or self._is_running or self._result is not None or not idle:
-            return []
-        self._is_running = True
-        return [(min(idle, key=lambda info: info.worker), self._task)]
+        tasks: list[tuple[WorkerInfo, Task]] = []
+        if self._task is None or self._result is not None:
+            return tasks
+        for info in sorted(idle, key=lambda info: info.worker):
+            taken = self._running.values()
+            if info.machine not in taken if self._is_race else not taken:
+                task = self._task._replace(task_id=next(self._ids))
+                self._running[task.task_id] = info.machine
+                tasks.append((info, task))
+        return tasks
 
     def on_result(self, result: TaskResult) -> None:
-        """Take the one result; an unfinished task is handed out again."""
-        task = self._task
-        if task is None or (result.task_id, result.epoch) != (task.task_id, task.epoch):
+        """Take the one result; an unfinished task is handed out again, under a new number."""
+        if self._task is None or result.epoch != self._task.epoch or self._running.pop(result.task_id, None) is None:
             return
-        if result.is_finished:
-            self._result = RootResult(result.score, result.line, Statistics(), True, result.values)
-        else:
+        if not result.is_finished:
             self._so_far = self._so_far.or_better(result.score, result.line)
-            self.on_lost(result.task_id)
+        elif self._result is None:
+            self._result = RootResult(result.score, result.line, Statistics(), True, result.values)
+            self._aborts = list(self._running)
 
     def on_lost(self, task_id: int) -> None:
         """Hand the task out again, under a new number: a late result of the lost one touches nothing."""
-        if self._task is not None and task_id == self._task.task_id:
-            self._task = self._task._replace(task_id=next(self._ids))
-            self._is_running = False
+        self._running.pop(task_id, None)
 
     def aborts(self) -> list[int]:
-        """Return nothing: the one task is never moot."""
-        return []
+        """Return the tasks that came too late."""
+        aborts, self._aborts = self._aborts, []
+        return aborts
 
     def bounds(self) -> list[tuple[int, int]]:
         """Return nothing: the root's window does not change while it is searched."""
         return []
 
     def result(self) -> RootResult | None:
-        """Return the task's result."""
+        """Return the result of the task that was finished first."""
         return self._result
 
     def so_far(self) -> RootResult:
-        """Return what the task had found when it was stopped."""
+        """Return the best of what unfinished tasks had found."""
         return self._so_far
 
 

@@ -178,8 +178,7 @@ class Session:
         is_chance = bool(self.referee.facts(position).is_chance)
         check_question(self.game, request, algorithm, is_chance)
         machines = len({info.machine for info in workers})
-        is_selective = self.game.is_selective(self.executor.flags)
-        strategy = strategy_of(request, algorithm, len(workers), is_chance, machines, is_selective)
+        strategy = strategy_of(request, algorithm, len(workers), is_chance)
         if checkpoint is not None and algorithm == Algorithm.MCTS:
             raise CheckpointError("the tree of a Monte Carlo tree search is not saved: it takes no checkpoint")
         checkpointer = None if checkpoint is None else self._checkpointer(checkpoint, request, root, first_moves)
@@ -274,8 +273,9 @@ class Session:
 
     def _splitter(self, request: SearchRequest, strategy: str, root: Root) -> Splitter:
         settings = request.settings if request.solve is None else request.settings.for_solver()
-        settings = settings.with_least_grain(self.executor.least_grain_s)
-        numbers = self.executor.numbers.task_ids
+        executor = self.executor
+        settings = settings.on_executor(executor.least_grain_s, executor.call_s, has_teams=executor.has_teams)
+        numbers = executor.numbers.task_ids
         return make_splitter(strategy, self.executor.flags.algorithm, root, numbers, settings)
 
     def _tree(self, request: SearchRequest, strategy: str, root: Root, growth: Growth) -> Splitter:

@@ -16,20 +16,21 @@ import heapq
 import itertools
 import math
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from cluster.executor import Event, Numbers, ResultEvent, run_task
+from cluster.executor import Event, Numbers, ResultEvent
 from cluster.records import Task, TaskResult, WorkerInfo
+from cluster.simulated_worker import ControlMessage, SimulatedBoards, SimulatedWorker
+from search import workspace as at
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
 from search.mcts_settings import Part
 from search.referee import print_notice
 from search.rules import Game
 from search.searcher import variant_salt
-from search.searchers import AnySearcher, open_searcher
+from search.searchers import open_searcher
 from search.turns import Turns
 from tt_store.deepest import deepest
 from tt_store.errors import RunFailedError
@@ -55,17 +56,10 @@ class ClusterModel:
     step_s: float = 0.001
     """How long a worker runs before others get their turn: what a table shows is this exact."""
     workers_a_machine: int = WORKERS_A_MACHINE
+    board_s: float = 0.0001
+    """Until a worker sees what another one of its machine has told."""
     exchange_s: float = 0.1
     """Between two batches of deep entries from a machine to all the others; 0 for none."""
-
-
-class _Message(NamedTuple):
-    """A control word on its way to a worker."""
-
-    arrival_s: float
-    task_id: int
-    bound: int | None
-    """None to abort."""
 
 
 class _Call(NamedTuple):
@@ -81,42 +75,6 @@ class _Answer(NamedTuple):
 
 
 _Payload = _Call | _Answer | bytes | None
-
-
-@dataclass
-class _Simulated:
-    """One simulated worker."""
-
-    info: WorkerInfo
-    machine: int
-    searcher: AnySearcher
-    turns: Turns
-    inbox: deque[Task] = field(default_factory=deque)
-    calls: deque[int] = field(default_factory=deque)
-    """The sizes of the calls that have arrived and have not been answered."""
-    results: list[TaskResult] = field(default_factory=list)
-    """Of the first call: they travel together."""
-    messages: list[_Message] = field(default_factory=list)
-    task: Task | None = None
-    result: TaskResult | None = None
-    failure: BaseException | None = None
-    nodes_seen: int = 0
-    free_s: float = 0.0
-    """When its last task ended."""
-    is_closing: bool = False
-    thread: threading.Thread | None = None
-
-    def work(self) -> None:
-        """Run tasks, each when its turn has come: the thread's body."""
-        while True:
-            self.turns.wait()
-            if self.is_closing or self.task is None:
-                return
-            try:
-                self.result = run_task(self.searcher, self.task)
-            except BaseException as error:
-                self.failure = error
-            self.turns.give_back()
 
 
 class SimulatedExecutor:
@@ -140,6 +98,7 @@ class SimulatedExecutor:
     prefetch = 1
     table_part = Part()
     is_simulated = True
+    has_teams = True
 
     def __init__(
         self,
@@ -167,6 +126,7 @@ class SimulatedExecutor:
         self._events: list[tuple[float, int, int, _Payload]] = []
         """(time, order among equals, worker or machine, what): a call, its answer or a batch of entries arrives, or,
         with None, a worker has its turn."""
+        self._boards = SimulatedBoards()
         self._worker_of: dict[int, int] = {}
         self._stop_epoch = 0
         self._is_closed = False
@@ -218,6 +178,7 @@ class SimulatedExecutor:
                 self.exchanged_entries += deliver(self._segments[number], payload)
                 continue
             worker = self._workers[number]
+            worker.has_turn = worker.has_turn and payload is not None
             if isinstance(payload, _Answer):
                 self._now_s = max(self._now_s, time_s) + self.model.master_s
                 self._now_s += self.model.event_s * len(payload.results)
@@ -227,11 +188,9 @@ class SimulatedExecutor:
             if payload is None:
                 self._advance(worker, time_s)
                 continue
-            is_waiting = worker.task is None and not worker.inbox
             worker.inbox.extend(payload.tasks)
             worker.calls.append(len(payload.tasks))
-            if is_waiting:
-                self._schedule(max(time_s, worker.free_s), number)
+            self._wake(worker, max(time_s, worker.free_s))
         self._now_s = max(self._now_s, deadline_s)
         return []
 
@@ -249,6 +208,9 @@ class SimulatedExecutor:
         self._stop_epoch = max(self._stop_epoch, epoch)
         for controls in self._controls:
             controls.stop(epoch)
+        for worker in self._workers:
+            if worker.follow is not None:
+                self._wake(worker, self._now_s + self.model.latency_s)
 
     def known_move(self, key: int) -> int:
         """Ask all machines' tables, as if their answers had come with the last results."""
@@ -289,14 +251,14 @@ class SimulatedExecutor:
 
     def _spawn(
         self, game: Game, number: int, flags: Flags, step_nodes: int, notice: Callable[[str], None]
-    ) -> _Simulated:
+    ) -> SimulatedWorker:
         machine, slot = divmod(number, self.model.workers_a_machine)
         turns = Turns()
         searcher = open_searcher(
             game, self._segments[machine], self._controls[machine], flags=flags, slot=slot, notice=notice,
             turns=turns, step_nodes=step_nodes,
         )  # fmt: skip
-        worker = _Simulated(WorkerInfo(f"machine {machine}", number), machine, searcher, turns)
+        worker = SimulatedWorker(WorkerInfo(f"machine {machine}", number), machine, slot, searcher, turns)
         worker.thread = threading.Thread(target=worker.work, name=f"rootsplit-simulated-{number}", daemon=True)
         worker.thread.start()
         return worker
@@ -317,47 +279,74 @@ class SimulatedExecutor:
     def _send(self, task_id: int, bound: int | None) -> None:
         number = self._worker_of.get(task_id)
         if number is not None:
-            message = _Message(self._now_s + self.model.latency_s, task_id, bound)
-            self._workers[number].messages.append(message)
+            worker, arrival_s = self._workers[number], self._now_s + self.model.latency_s
+            worker.messages.append(ControlMessage(arrival_s, task_id, bound))
+            if worker.follow is not None:
+                self._wake(worker, arrival_s)
 
-    def _advance(self, worker: _Simulated, time_s: float) -> None:
+    def _wake(self, worker: SimulatedWorker, time_s: float) -> None:
+        """Give a worker that waits for something a turn."""
+        if worker.task is None and not worker.has_turn:
+            worker.has_turn = True
+            self._schedule(time_s, worker.info.worker)
+
+    def _begin(self, worker: SimulatedWorker, time_s: float) -> bool:
+        """Give a worker its next task; returns False if it has none, and waits or is through."""
+        if worker.follow is None:
+            if not worker.inbox:
+                return False
+            worker.task = worker.take()
+        if worker.task is not None:
+            self._boards.lead(worker, worker.task)
+            for other in self._workers_of(worker.machine) if worker.task.board else ():
+                if other.follow is not None and other.follow.board == worker.task.board:
+                    self._wake(other, time_s + self.model.board_s)
+        elif worker.follow is not None:
+            worker.deliver(time_s)
+            if worker.following() != at.RUNNING:
+                self._answer(worker, worker.end_following(worker.follow, self.model.node_rate), time_s)
+                return False
+            worker.task = self._boards.task_for(worker, worker.follow)
+        worker.nodes_seen = 0
+        return worker.task is not None
+
+    def _workers_of(self, machine: int) -> list[SimulatedWorker]:
+        first = machine * self.model.workers_a_machine
+        return self._workers[first : first + self.model.workers_a_machine]
+
+    def _advance(self, worker: SimulatedWorker, time_s: float) -> None:
         """Let a worker run one step of its task, or of the next one; it has one turn at a time in the heap."""
-        if worker.task is None:
-            worker.task, worker.nodes_seen = worker.inbox.popleft(), 0
-        self._deliver(worker, time_s)
+        if worker.task is None and not self._begin(worker, time_s):
+            return
+        worker.deliver(time_s)
         # Only this worker's thread runs until it gives its turn back.
         worker.turns.take()
         if worker.failure is not None:
             raise RunFailedError(f"a simulated worker failed: {worker.failure}") from worker.failure
-        result = worker.result
-        if result is None:
-            controls = self._controls[worker.machine]
-            nodes = controls.progress(worker.info.worker % self.model.workers_a_machine)
+        result, task = worker.result, worker.task
+        if result is None or task is None:
+            nodes = worker.controls.progress(worker.slot)
             time_s += max(1, nodes - worker.nodes_seen) / self.model.node_rate
             worker.nodes_seen = nodes
+            worker.has_turn = True
             self._schedule(time_s, worker.info.worker)
             return
         total = result.statistics.nodes
         time_s += max(0, total - worker.nodes_seen) / self.model.node_rate
         result = result._replace(elapsed_s=total / self.model.node_rate)
         worker.task, worker.result, worker.free_s = None, None, time_s
+        if worker.follow is not None:
+            self._boards.end_followed(worker, worker.follow, result)
+            self._wake(worker, time_s)
+        else:
+            self._answer(worker, self._boards.end_led(worker, task, result), time_s)
+
+    def _answer(self, worker: SimulatedWorker, result: TaskResult, time_s: float) -> None:
+        """Send the results of a call once all of them are there, and go on."""
         worker.results.append(result)
         if len(worker.results) == worker.calls[0]:
             worker.calls.popleft()
             self._schedule(time_s + self.model.latency_s, worker.info.worker, _Answer(tuple(worker.results)))
             worker.results.clear()
         if worker.inbox:
-            self._schedule(time_s, worker.info.worker)
-
-    def _deliver(self, worker: _Simulated, time_s: float) -> None:
-        """Write the control words that have arrived by now."""
-        if not worker.messages:
-            return
-        controls = self._controls[worker.machine]
-        due = [message for message in worker.messages if message.arrival_s <= time_s]
-        worker.messages = [message for message in worker.messages if message.arrival_s > time_s]
-        for message in due:
-            if message.bound is None:
-                controls.abort(message.task_id)
-            else:
-                controls.set_bound(message.task_id, message.bound)
+            self._wake(worker, time_s)

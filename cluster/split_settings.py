@@ -34,6 +34,12 @@ class SplitSettings:
     selective_share_nodes: float = 3_000.0
     """Workers that search one subtree together look at each other's moves where more nodes than this lie below. In a
     selective search a move that comes later than its turn costs more."""
+    follow_s: float = 0.0001
+    """What it costs to have one worker follow another for one root search."""
+    follow_worth: float = 3.0
+    """Workers follow if the root search is expected to take so many times as long as it takes to tell them all."""
+    first_follow_s: float = 0.002
+    """What a root search before which nothing was searched is expected to take, for that."""
     first_search_nodes: float = 1e6
     """Nodes of a search about whose size nothing is known."""
     collapse_grains: float = 0.7
@@ -62,6 +68,21 @@ class SplitSettings:
         """Return the settings for the windows of a solver."""
         return replace(self, grain_s=self.solver_grain_s, prefix_s=self.solver_prefix_s)
 
-    def with_least_grain(self, grain_s: float) -> SplitSettings:
-        """Return the settings with no smaller tasks than an executor can do with."""
-        return replace(self, grain_s=max(self.grain_s, grain_s))
+    def on_executor(self, grain_s: float, call_s: float, *, has_teams: bool) -> SplitSettings:
+        """Return the settings as an executor can do with them.
+
+        Parameters
+        ----------
+        grain_s
+            Its shortest task.
+        call_s
+            What a call to a worker costs.
+        has_teams
+            Whether one worker may follow another.
+        """
+        return replace(
+            self,
+            grain_s=max(self.grain_s, grain_s),
+            follow_s=max(self.follow_s, call_s),
+            team_size=self.team_size if has_teams else 1,
+        )

@@ -26,7 +26,7 @@ STRATEGIES: dict[str, Strategy] = {
     TEAM: TeamSplitter,
 }
 """`dynamic` splits wherever work is wanted, `root` at the root only, `single` not at all; with `team` the workers of a
-machine search the same, and only machines split."""
+machine search the same, and only teams split."""
 
 STRATEGY_NAMES = (*STRATEGIES, TREE)
 
@@ -40,19 +40,13 @@ def make_splitter(
     return STRATEGIES[strategy](root, task_ids, settings)
 
 
-def best_strategy(algorithm: Algorithm, workers: int, machines: int, is_selective: bool) -> str:
-    """Return the strategy that is quickest for so many workers on so many machines.
-
-    What a selective search leaves out depends on what it has found, so that its tree is not worth splitting beforehand.
-    """
-    if workers == 1:
-        return SINGLE
-    possible = strategies_of(algorithm)
-    return TEAM if TEAM in possible and (machines == 1 or is_selective) else possible[0]
+def best_strategy(algorithm: Algorithm, workers: int) -> str:
+    """Return the strategy that is quickest for so many workers."""
+    return SINGLE if workers == 1 else strategies_of(algorithm)[0]
 
 
 def strategies_of(algorithm: Algorithm) -> tuple[str, ...]:
     """Return the strategies that split a search of an algorithm."""
     if algorithm == Algorithm.MCTS:
         return (TREE,)
-    return (DYNAMIC, TEAM, ROOT) if algorithm in SPLIT_ANYWHERE else (ROOT,)
+    return (TEAM, DYNAMIC, ROOT) if algorithm in SPLIT_ANYWHERE else (ROOT,)

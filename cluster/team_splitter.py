@@ -1,54 +1,43 @@
 """Workers of a machine in teams, each of which searches one subtree together, while teams split the tree; pure.
 
-All members of a team search the same task (`search.sharing`): what one has found the others meet in the table that they
-share. The first that ends has the answer. No message passes between them, so that even subtrees of a millisecond are
-shared.
+Each team has a leader, which gets tasks as a lone worker does. The others are told once in a root search that they
+follow: from then on they take up whatever their leader searches, without a message (`cluster.task_runner`), so that
+even subtrees of a millisecond are shared.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from cluster.dynamic_splitter import DynamicSplitter
 from cluster.records import Task, TaskResult, WorkerInfo
+from cluster.root_splitter import SingleSplitter
 from cluster.split_settings import SplitSettings
-from cluster.splitter import Root
-from search.aspiration import Window
+from cluster.splitter import Root, Splitter
+from search.aspiration import FULL_WINDOW, Window
+from search.boards import BOARDS
+from search.limits import NO_NODE_LIMIT
 from search.results import RootResult
 
-_TeamName = tuple[str, int]
-"""The machine, and a number on it."""
-_EVERYWHERE: _TeamName = "", 0
 
-
-@dataclass
+@dataclass(eq=False)
 class _Team:
-    """The workers that search one task."""
+    """Workers of one machine that search the same task."""
 
-    task: Task
-    members: set[int] = field(default_factory=set)
-    """The number of each one's own task."""
-    best: TaskResult | None = None
-    """Of those that have ended."""
-    is_ending: bool = False
-    """Whether no more members may join."""
-
-    def take(self, result: TaskResult) -> None:
-        """Take a member's result; of unfinished ones the best line counts."""
-        self.members.discard(result.task_id)
-        self.is_ending = True
-        best = self.best
-        if best is None or result.is_finished or (result.line and (not best.line or result.score > best.score)):
-            self.best = result
+    board: int
+    """Where its leader tells the others what it searches."""
+    size: int = 0
+    """Workers that were ever seen."""
+    leader: int | None = None
+    """The worker that gets its tasks in this root search, once there was one."""
 
 
 class TeamSplitter:
     """Splits between teams as the dynamic splitter does between workers.
 
-    A selective search is not split: all workers are one team, whose machines exchange no more than entries.
+    A selective search is not split: each machine's leader searches all of it, and machines exchange entries.
 
     Parameters
     ----------
@@ -61,96 +50,126 @@ class TeamSplitter:
     """
 
     def __init__(self, root: Root, task_ids: Iterator[int], settings: SplitSettings = SplitSettings()) -> None:
-        self._ids, self._settings = task_ids, settings
-        self._is_split = root.depth_change is None
-        self._share_nodes = settings.share_nodes if self._is_split else settings.selective_share_nodes
-        # A task of a team costs the splitter as much as one for each member.
-        between = replace(settings, master_s=settings.master_s * settings.team_size)
-        self._between = DynamicSplitter(root, task_ids, between)
+        self._root, self._ids, self._settings = root, task_ids, settings
+        is_split = root.depth_change is None
+        self._team_size = settings.team_size if is_split or settings.team_size == 1 else BOARDS * settings.team_size
+        self._share_nodes = settings.share_nodes if is_split else settings.selective_share_nodes
+        self._between: Splitter = (
+            DynamicSplitter(root, task_ids, settings) if is_split else SingleSplitter(root, task_ids, is_race=True)
+        )
         """Takes a team for a worker."""
-        self._team_of: dict[int, _TeamName] = {}
+        self._team_of: dict[int, _Team] = {}
         """Of each worker that was ever seen."""
-        self._known: Counter[str] = Counter()
-        """Workers seen on each machine."""
-        self._teams: dict[_TeamName, _Team] = {}
-        """Those that have a task."""
-        self._aborts: list[int] = []
+        self._known: dict[str, list[_Team]] = {}
+        """The teams of each machine."""
+        self._leads: dict[int, _Team] = {}
+        """Of each task that is out."""
+        self._follows: dict[int, _Team] = {}
+        """Of each follower, by its task."""
         self._nodes = settings.first_search_nodes
-        self._share_depth = 0
+        """Of all root searches so far, or what is expected of the first one."""
+        self._spent_s = settings.first_follow_s
+        """That all workers have searched so far, or what is expected."""
+        self._share_depth = self._epoch = self._looks = 0
 
     def start(self, depth: int, window: Window, epoch: int, workers: int, left_out: tuple[int, ...] = ()) -> None:
         """Begin a search of the root."""
-        self._teams, self._aborts = {}, []
+        self._epoch, self._looks = epoch, 0
+        self._leads, self._follows = {}, {}
+        teams = set(self._team_of.values())
+        for team in teams:
+            team.leader = None
         # A tree of so many nodes grows evenly with each ply, as far as one knows.
         self._share_depth = round(depth * math.log(self._share_nodes) / math.log(self._nodes))
-        self._between.start(depth, window, epoch, max(1, len(set(self._team_of.values()))), left_out)
+        # Whoever was never seen is in a team all the same.
+        unseen = -(-max(0, workers - len(self._team_of)) // self._team_size)
+        self._between.start(depth, window, epoch, max(1, len(teams) + unseen), left_out)
 
     def next_tasks(self, idle: Sequence[WorkerInfo], ahead: Sequence[WorkerInfo] = ()) -> list[tuple[WorkerInfo, Task]]:
-        """Return the task of its team for each idle worker; a team without one gets a new one."""
+        """Return tasks for leaders, and who is to follow them."""
         for info in (*idle, *ahead):
-            if info.worker not in self._team_of:
-                name = info.machine, self._known[info.machine] // self._settings.team_size
-                self._team_of[info.worker] = name if self._is_split else _EVERYWHERE
-                self._known[info.machine] += 1
-        names = {info.worker: self._team_of[info.worker] for info in idle}
-        leaders = {name: info for info in idle if (name := names[info.worker]) not in self._teams}
-        for info, task in self._between.next_tasks(list(leaders.values())):
-            self._teams[names[info.worker]] = _Team(task._replace(share_depth=self._share_depth))
-        teams = [(info, self._teams.get(names[info.worker])) for info in idle]
-        return [(info, self._join(team)) for info, team in teams if team is not None and not team.is_ending]
+            self._enrol(info)
+        self._looks += bool(idle)
+        chosen: dict[_Team, int] = {}
+        for info in sorted(idle, key=lambda info: info.worker):
+            team = self._team_of[info.worker]
+            if team.leader in (None, info.worker):
+                chosen.setdefault(team, info.worker)
+        leaders = [info for info in idle if chosen.get(self._team_of[info.worker]) == info.worker]
+        queued = [info for info in ahead if self._team_of[info.worker].leader == info.worker]
+        tasks = [(info, self._led(info, task)) for info, task in self._between.next_tasks(leaders, queued)]
+        followers = [info for info in idle if self._team_of[info.worker].leader not in (None, info.worker)]
+        if followers and self._between.result() is None and self._is_worth_telling():
+            tasks += [(info, self._following(self._team_of[info.worker])) for info in followers]
+        return tasks
 
-    def _join(self, team: _Team) -> Task:
-        task_id = next(self._ids)
-        team.members.add(task_id)
-        return team.task._replace(task_id=task_id)
+    def _enrol(self, info: WorkerInfo) -> None:
+        """Put a worker that is new into a team of its machine."""
+        if info.worker in self._team_of:
+            return
+        teams = self._known.setdefault(info.machine, [])
+        if not teams or teams[-1].size >= self._team_size:
+            teams.append(_Team(board=len(teams) % BOARDS + 1))
+        teams[-1].size += 1
+        self._team_of[info.worker] = teams[-1]
+
+    def _led(self, info: WorkerInfo, task: Task) -> Task:
+        """Return a task as a team's leader gets it."""
+        team = self._team_of[info.worker]
+        team.leader = info.worker
+        self._leads[task.task_id] = team
+        return task if team.size == 1 else task._replace(share_depth=self._share_depth, board=team.board)
+
+    def _following(self, team: _Team) -> Task:
+        """Return the task of one more follower of a team."""
+        task = Task(
+            next(self._ids), self._epoch, self._root.position, 0, *FULL_WINDOW, 0, 0, NO_NODE_LIMIT, 0, 0,
+            board=team.board, follows=True,
+        )  # fmt: skip
+        self._follows[task.task_id] = team
+        return task
+
+    def _is_worth_telling(self) -> bool:
+        """Tell whether the root search is expected to be long beside the time that it takes to tell all followers.
+
+        The next iteration takes as long as all before it, at least. A single team, of whose present task nothing is
+        known before it ends, does not wait longer than for one look at the events.
+        """
+        teams, workers = sum(map(len, self._known.values())), len(self._team_of)
+        if teams == 1 and self._looks > 1:
+            return True
+        telling_s = (workers - teams) * self._settings.follow_s
+        return self._spent_s / workers >= self._settings.follow_worth * telling_s
 
     def on_result(self, result: TaskResult) -> None:
-        """Take the result of the first member that finishes, or the best of all; the first that ends ends them all."""
-        self._nodes += result.statistics.nodes
-        name = self._name_of(result.task_id)
-        if name is None:
+        """Take a leader's result; of a follower only its nodes count."""
+        if result.epoch != self._epoch:
             return
-        team = self._teams[name]
-        self._aborts += [] if team.is_ending else team.members - {result.task_id}
-        team.take(result)
-        if result.is_finished or not team.members:
-            self._end(name)
-
-    def _end(self, name: _TeamName) -> None:
-        """Tell what has come of a team's task; what its members still bring is ignored."""
-        team = self._teams.pop(name)
-        if team.best is None:
-            self._between.on_lost(team.task.task_id)
-        else:
-            self._between.on_result(team.best._replace(task_id=team.task.task_id))
+        self._nodes += result.statistics.nodes
+        self._spent_s += result.elapsed_s
+        if self._follows.pop(result.task_id, None) is None and self._leads.pop(result.task_id, None) is not None:
+            self._between.on_result(result)
 
     def on_lost(self, task_id: int) -> None:
-        """Go on with the other members; without any the task is handed out again."""
-        name = self._name_of(task_id)
-        if name is not None:
-            self._teams[name].members.discard(task_id)
-            if not self._teams[name].members:
-                self._end(name)
+        """Have a leader's task handed out again, to a team that has a leader."""
+        self._follows.pop(task_id, None)
+        team = self._leads.pop(task_id, None)
+        if team is not None:
+            team.leader = None
+            self._between.on_lost(task_id)
 
     def aborts(self) -> list[int]:
-        """Return what runs of tasks that became moot, and the members that were too late."""
-        moot = set(self._between.aborts())
-        for team in self._teams.values():
-            if team.task.task_id in moot:
-                team.is_ending = True
-                self._aborts += team.members
-        found, self._aborts = self._aborts, []
-        return found
+        """Return what runs of tasks that became moot, and the followers that are to lead."""
+        return self._between.aborts() + self._recalled()
+
+    def _recalled(self) -> list[int]:
+        """Return a follower of each team that has lost its leader, each time: a control word may be lost."""
+        recalled = {team: task_id for task_id, team in self._follows.items() if team.leader is None}
+        return list(recalled.values())
 
     def bounds(self) -> list[tuple[int, int]]:
-        """Return the new beta of each member whose task has one."""
-        moved = dict(self._between.bounds())
-        return [
-            (task_id, moved[team.task.task_id])
-            for team in self._teams.values()
-            if team.task.task_id in moved
-            for task_id in team.members
-        ]
+        """Return the tasks whose window shrank."""
+        return self._between.bounds()
 
     def result(self) -> RootResult | None:
         """Return the root's result, None while it is not known."""
@@ -159,6 +178,3 @@ class TeamSplitter:
     def so_far(self) -> RootResult:
         """Return what a root search that was stopped has found."""
         return self._between.so_far()
-
-    def _name_of(self, task_id: int) -> _TeamName | None:
-        return next((name for name, team in self._teams.items() if task_id in team.members), None)

@@ -15,11 +15,11 @@ import ray
 
 from cluster.batch.analyst import Analyst
 from cluster.batch.jobs import pack_answers, unpack_jobs
-from cluster.executor import run_task
 from cluster.fingerprint import Fingerprint, fingerprint
 from cluster.ray_errors import ClusterError
 from cluster.ray_metrics import MachineMetrics, WorkerMetrics
 from cluster.records import pack_results, unpack_tasks
+from cluster.task_runner import run_task
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
 from search.game_files import load_game

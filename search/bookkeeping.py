@@ -46,7 +46,8 @@ POLL_NODES = 1024
 def poll(memory: int, nodes: int) -> int:
     """Read the control words, report progress; returns the new status, `RUNNING` if the search may go on.
 
-    The cell of a task says to which bound its `beta` has fallen meanwhile, seen from its own side to move.
+    The cell of a task says to which bound its `beta` has fallen meanwhile, seen from its own side to move. A worker
+    that follows another one obeys its own cell too, which can only recall it.
     """
     atomic_write_int(read_int(memory + at.PROGRESS_ADDRESS), nodes)
     period = POLL_NODES
@@ -71,6 +72,8 @@ def poll(memory: int, nodes: int) -> int:
         elif bound < read_int(memory + at.TASK_BETA) and status == at.RUNNING:
             write_int(memory + at.TASK_BETA, bound)
             status = at.NARROWED
+    if atomic_read_int(read_int(memory + at.OWN_CELL_ADDRESS)) >> BOUND_BITS == read_int(memory + at.OWN_TASK_ID):
+        status = at.ABORTED
     write_int(memory + at.NEXT_POLL, min(nodes + period, limit + 1))
     write_int(memory + at.STATUS, status)
     return status

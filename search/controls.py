@@ -7,12 +7,14 @@ They lie in the table's segment, or in memory of this process, and are read by k
     words 8..4103   cells: task id << 16 | bound (see `search.kernel.poll`); task id modulo 4096 picks the cell
     words 4104..    progress: nodes of each worker's running task
     words 5120..    sharing: keys of the positions that are being searched (see `search.sharing`)
+    then            boards: the task of each team, and the answer of whoever finished it (see `search.boards`)
 """
 
 from __future__ import annotations
 
 import ctypes
 
+from search.boards import BOARD_WORDS, BOARDS, Board
 from tt_store.layout import WORD_BYTES
 
 CELLS = 4096
@@ -22,7 +24,8 @@ _FIRST_PROGRESS = _FIRST_CELL + CELLS
 _FIRST_SHARED = _FIRST_PROGRESS + MAX_WORKERS
 SHARED_WORDS = 4096
 """A power of two: a machine's workers search no more than a few positions each at a time."""
-CONTROL_WORDS = _FIRST_SHARED + SHARED_WORDS
+_FIRST_BOARD = _FIRST_SHARED + SHARED_WORDS
+CONTROL_WORDS = _FIRST_BOARD + 2 * BOARDS * BOARD_WORDS
 """Words that a segment must have for them."""
 
 BOUND_BITS = 16
@@ -63,6 +66,14 @@ class Controls:
         """Address of the `SHARED_WORDS` words of `search.sharing`."""
         return self._address + _FIRST_SHARED * WORD_BYTES
 
+    def task_board(self, board: int) -> Board:
+        """Return the board, 1..`BOARDS`, on which a team's leader tells its task."""
+        return self._board(board - 1)
+
+    def answer_board(self, board: int) -> Board:
+        """Return the board, 1..`BOARDS`, on which one of a team's followers tells what came of the task."""
+        return self._board(BOARDS + board - 1)
+
     def stop(self, epoch: int) -> None:
         """End all tasks of this epoch and of older ones; never goes back."""
         if epoch > self._word(self.stop_address).value:
@@ -78,9 +89,24 @@ class Controls:
         """Tell a task that it is moot."""
         self.set_bound(task_id, ABORT_BOUND)
 
+    def is_stopped(self, epoch: int) -> bool:
+        """Tell whether the tasks of an epoch are to end."""
+        return self._word(self.stop_address).value >= epoch
+
+    def is_aborted(self, task_id: int) -> bool:
+        """Tell whether a task is moot."""
+        return self._word(self.cell_address(task_id)).value == task_id << BOUND_BITS | ABORT_BOUND & 0xFFFF
+
+    def show_progress(self, slot: int, count: int) -> None:
+        """Show that a worker without a kernel that runs is alive, by a count that changes."""
+        self._word(self.progress_address(slot)).value = count
+
     def progress(self, slot: int) -> int:
         """Return the nodes that a worker's running task had at its last poll."""
         return self._word(self.progress_address(slot)).value
+
+    def _board(self, index: int) -> Board:
+        return Board(self._address + (_FIRST_BOARD + index * BOARD_WORDS) * WORD_BYTES)
 
     @staticmethod
     def _word(address: int) -> ctypes.c_int64:

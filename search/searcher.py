@@ -30,6 +30,9 @@ KERNELS = {
 """Of each algorithm: what has the entry of `search.kernel`."""
 
 
+_NO_TASK = -1
+
+
 class Job(NamedTuple):
     """What a searcher is asked."""
 
@@ -60,6 +63,8 @@ class Job(NamedTuple):
     """What else the algorithm must know: a `search.mcts_settings.Slice`; empty for the others."""
     share_depth: int = MAX_DEPTH
     """Nodes deeper than this are shared with other workers that search the same job; see `search.sharing`."""
+    own_task_id: int = 0
+    """Of a worker that searches another's job: a second cell that it obeys; 0 for none."""
 
 
 class Outcome(NamedTuple):
@@ -133,7 +138,7 @@ class Searcher:
         self.game, self.flags = game, flags
         self.referee = Referee(game, notice)
         self._kernel = jit.specialise(KERNELS[flags.algorithm], game, flags)
-        self.segment, self.controls = segment, controls
+        self.segment, self.controls, self.slot = segment, controls, slot
         words = at.workspace_words(game.max_moves, game.memory_words, game.history_words)
         self._memory = np.zeros(words, np.int64)
         self._address = self._memory.ctypes.data
@@ -189,6 +194,8 @@ class Searcher:
         self._put(at.TASK_ID, job.task_id)
         self._put(at.EPOCH, job.epoch)
         self._put(at.CELL_ADDRESS, self.controls.cell_address(job.task_id))
+        self._put(at.OWN_CELL_ADDRESS, self.controls.cell_address(job.own_task_id))
+        self._put(at.OWN_TASK_ID, job.own_task_id or _NO_TASK)
         self._put(at.TASK_ALPHA, job.alpha)
         self._put(at.TASK_BETA, job.beta)
         self._put(at.GENERATION, self.segment.generation)

@@ -25,6 +25,7 @@ class AnySearcher(Protocol):
     referee: Referee
     segment: Segment
     controls: Controls
+    slot: int
 
     def run(self, job: Job) -> Outcome:
         """Search a job to its end, its limits, or a control word."""

@@ -88,6 +88,10 @@ DECIDED_NODE = 41 * WORD_BYTES
 DECIDED_SCORE = 42 * WORD_BYTES
 """With `STATUS` `DECIDED`: the shared node that another worker has decided, and its score."""
 
+OWN_CELL_ADDRESS = 46 * WORD_BYTES
+OWN_TASK_ID = 47 * WORD_BYTES
+"""A second cell that ends the task, whatever it says: of a worker that searches another's task."""
+
 KILLERS = _HEADER_WORDS * WORD_BYTES
 KILLERS_A_PLY = 2
 LENGTHS = KILLERS + MAX_PLY * KILLERS_A_PLY * WORD_BYTES

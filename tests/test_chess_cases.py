@@ -61,12 +61,17 @@ def test_no_table_of_any_size_moves_a_mate(table_mb: float, flags: Flags) -> Non
     assert (mate_distance(result.score), GAME.move_text(result.position, result.best_move or 0)) == (5, "d1h5")
 
 
-def test_many_workers_announce_no_mate_that_is_none(session: Session) -> None:
-    """White is winning, and far from mating; Black's best, Qe8, is hardly better than Qc7."""
+def test_many_workers_announce_no_mate_that_is_none(session: Session, request: pytest.FixtureRequest) -> None:
+    """White is winning, and far from mating; Black's best, Qe8, is hardly better than Qc7, Qa7 and Qg7.
+
+    Which of them two threads choose is a matter of who stores first: 1 in 10 runs of so many nodes found Qa7.
+    """
     report = ask(session, "r5k1/5q2/1pP3P1/3Pp2P/1B2Pp2/5Q1K/8/8 b - - 0 87", nodes=400_000)
     assert all(mate_distance(item.score) is None for item in report.result.iterations)
     assert -800 < report.result.score < -300
-    assert report.best_move in ("f7e8", "f7c7")
+    best = ("f7e8", "f7c7")
+    is_repeatable = "two threads" not in request.node.name
+    assert report.best_move in (best if is_repeatable else (*best, "f7a7", "f7g7"))
 
 
 @pytest.mark.parametrize("flags", [Flags(), FULL_WIDTH])

@@ -69,8 +69,8 @@ def test_more_workers_take_less_virtual_time(connect_four: Game) -> None:
 
 @pytest.mark.parametrize("strategy", ["root", "dynamic", "team"])
 def test_no_worker_searches_more_than_time_allows(connect_four: Game, strategy: str) -> None:
-    report = run(connect_four, "2267", 13, 5, strategy, Flags())
-    assert len(report.overheads.busy_s) == 5
+    report = run(connect_four, "2267", 13, 4, strategy, Flags())
+    assert len(report.overheads.busy_s) == 4
     assert max(report.overheads.busy_s) <= report.result.time_s * 1.001
     nodes = report.result.statistics.nodes
     assert sum(report.overheads.busy_s) == pytest.approx(nodes / SLOW.node_rate, rel=1e-6)

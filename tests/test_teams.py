@@ -18,6 +18,7 @@ from cluster.executor import SerialExecutor, ThreadExecutor
 from cluster.records import TaskResult, WorkerInfo
 from cluster.report import SearchReport
 from cluster.request import SearchRequest
+from cluster.root_splitter import SingleSplitter
 from cluster.session import Session
 from cluster.simulated_executor import ClusterModel, SimulatedExecutor
 from cluster.split_settings import SplitSettings
@@ -128,10 +129,11 @@ def test_only_the_node_that_was_decided_goes_on() -> None:
     assert words[at.STATUS // WORD_BYTES] == at.ABORTED
 
 
-def splitter() -> TeamSplitter:
+def splitter(team_size: int = 2, follow_s: float = 0.0) -> TeamSplitter:
     game = load_game("tic_tac_toe")
     position = tuple(int(word) for word in game.parse(""))
-    team = TeamSplitter(Root(position, 1, lambda *_: []), itertools.count(1), SplitSettings(team_size=2))
+    settings = SplitSettings(team_size=team_size, follow_s=follow_s)
+    team = TeamSplitter(Root(position, 1, lambda *_: []), itertools.count(1), settings)
     team.start(5, FULL_WINDOW, 1, 4)
     return team
 
@@ -143,47 +145,115 @@ def ended(task_id: int, status: int = at.RUNNING) -> TaskResult:
 ONE, TWO, THREE = WorkerInfo("a", 1), WorkerInfo("a", 2), WorkerInfo("a", 3)
 
 
-def test_members_get_one_task_under_numbers_of_their_own_and_the_first_result_counts() -> None:
+def test_a_leader_gets_the_task_and_the_others_are_told_once_to_follow() -> None:
     team = splitter()
-    first = team.next_tasks([ONE])
-    second = team.next_tasks([TWO])
-    (_, mine), (_, yours) = *first, *second
-    assert mine.task_id != yours.task_id
-    assert mine._replace(task_id=0) == yours._replace(task_id=0)
-    assert mine.share_depth < 5
+    (leader, task), (follower, follow) = team.next_tasks([ONE, TWO])
+    assert (leader, follower) == (ONE, TWO)
+    assert (task.follows, follow.follows) == (False, True)
+    assert task.board == follow.board > 0
+    assert (task.depth, follow.epoch, task.share_depth < 5) == (5, 1, True)
+    assert team.next_tasks([], [ONE, TWO]) == []
     assert team.aborts() == []
-    team.on_result(ended(yours.task_id))
-    assert team.aborts() == [mine.task_id]
+    team.on_result(ended(task.task_id))
     found = team.result()
     assert found is not None
     assert (found.score, found.line) == (7, (3,))
-    team.on_result(ended(mine.task_id)._replace(score=-99))
-    found = team.result()
-    assert found is not None
-    assert found.score == 7
+    team.on_result(ended(follow.task_id, at.STOPPED)._replace(score=-99))
+    assert team.result() == found
+    assert team.next_tasks([ONE, TWO]) == []
+
+
+def test_a_follower_has_no_say() -> None:
+    team = splitter()
+    (_, task), (_, follow) = team.next_tasks([ONE, TWO])
+    team.on_result(ended(follow.task_id))
+    assert team.result() is None
+    ((info, again),) = team.next_tasks([TWO])
+    assert (info, again.follows, again.task_id != follow.task_id) == (TWO, True, True)
+    team.on_result(ended(task.task_id)._replace(epoch=9))
+    assert team.result() is None
 
 
 def test_a_team_has_no_more_members_than_the_settings_say() -> None:
     team = splitter()
-    assert [info for info, _ in team.next_tasks([ONE, TWO, THREE])] == [ONE, TWO]
+    tasks = dict(team.next_tasks([ONE, TWO, THREE]))
+    assert tasks[ONE].board == tasks[TWO].board
+    assert THREE not in tasks, "the root is one task, and who follows nobody waits"
+    alone = splitter(team_size=1)
+    ((_, task),) = alone.next_tasks([ONE, TWO])
+    assert (task.board, task.follows) == (0, False)
 
 
-def test_a_lost_member_leaves_its_team_at_work_and_the_last_one_gives_the_task_back() -> None:
+def test_a_follower_of_a_lost_leader_is_recalled_until_it_comes_and_leads() -> None:
     team = splitter()
-    (_, mine), (_, yours) = team.next_tasks([ONE, TWO])
-    team.on_lost(mine.task_id)
-    assert team.next_tasks([]) == []
-    ((_, again),) = team.next_tasks([ONE])
-    assert again._replace(task_id=0) == yours._replace(task_id=0)
-    team.on_lost(yours.task_id)
-    team.on_lost(again.task_id)
-    assert team.result() is None
-    ((_, fresh),) = team.next_tasks([TWO])
-    assert fresh.task_id not in (mine.task_id, yours.task_id, again.task_id)
-    team.on_result(ended(mine.task_id))
+    (_, task), (_, follow) = team.next_tasks([ONE, TWO])
+    team.on_lost(task.task_id)
+    assert team.aborts() == team.aborts() == [follow.task_id], "a control word may be lost"
+    team.on_result(ended(follow.task_id, at.ABORTED))
+    assert team.aborts() == []
+    ((info, again),) = team.next_tasks([TWO])
+    assert (info, again.follows) == (TWO, False)
+    assert again._replace(task_id=0) == task._replace(task_id=0)
+    team.on_result(ended(task.task_id))
     assert team.result() is None, "the result of a lost task counts for nothing"
-    team.on_result(ended(fresh.task_id))
+    # Whoever takes the place of the lost one follows now.
+    (_, follow) = team.next_tasks([ONE])[0]
+    assert follow.follows
+    team.on_result(ended(again.task_id))
     assert team.result() is not None
+
+
+def test_a_lost_follower_is_nobodys_loss() -> None:
+    team = splitter()
+    (_, task), (_, follow) = team.next_tasks([ONE, TWO])
+    team.on_lost(follow.task_id)
+    assert team.aborts() == []
+    assert [task.follows for _, task in team.next_tasks([TWO])] == [True]
+    team.on_result(ended(task.task_id))
+    assert team.result() is not None
+
+
+def test_short_root_searches_are_not_worth_telling_many() -> None:
+    """Each follower costs a message; that of a single team's first look is not worth it, the second one is."""
+    team = splitter(team_size=16, follow_s=0.001)
+    crowd = [WorkerInfo("a", number) for number in range(16)]
+    ((leader, task),) = team.next_tasks(crowd)
+    assert (leader.worker, task.follows) == (0, False)
+    told = team.next_tasks(crowd[1:], crowd[:1])
+    assert [info.worker for info, task in told if task.follows] == list(range(1, 16))
+    team.on_result(ended(task.task_id)._replace(elapsed_s=2.0))
+    team.start(6, FULL_WINDOW, 2, 16)
+    assert sum(task.follows for _, task in team.next_tasks(crowd)) == 15
+
+
+def test_machines_race_a_selective_search_and_the_first_result_counts() -> None:
+    game = load_game("tic_tac_toe")
+    position = tuple(int(word) for word in game.parse(""))
+    root = Root(position, 1, lambda *_: [], depth_change=lambda *_: (0, 0))
+    team = TeamSplitter(root, itertools.count(1), SplitSettings(follow_s=0.0))
+    team.start(5, FULL_WINDOW, 1, 4)
+    crowd = [ONE, TWO, WorkerInfo("b", 3), WorkerInfo("b", 4)]
+    tasks = dict(team.next_tasks(crowd))
+    assert [tasks[info].follows for info in crowd] == [False, True, False, True]
+    assert tasks[ONE]._replace(task_id=0) == tasks[crowd[2]]._replace(task_id=0)
+    team.on_lost(tasks[ONE].task_id)
+    assert team.aborts() == [tasks[TWO].task_id]
+    team.on_result(ended(tasks[crowd[2]].task_id))
+    assert team.result() is not None
+
+
+def test_the_slower_machines_of_a_race_are_ended() -> None:
+    game = load_game("tic_tac_toe")
+    position = tuple(int(word) for word in game.parse(""))
+    race = SingleSplitter(Root(position, 1, lambda *_: []), itertools.count(1), is_race=True)
+    race.start(5, FULL_WINDOW, 1, 3)
+    (_, mine), (_, yours) = race.next_tasks([ONE, TWO, WorkerInfo("b", 3)])
+    race.on_result(ended(yours.task_id))
+    assert race.aborts() == [mine.task_id]
+    race.on_result(ended(mine.task_id)._replace(score=-99))
+    found = race.result()
+    assert found is not None
+    assert found.score == 7
 
 
 def test_words_left_behind_change_no_value() -> None:
@@ -224,20 +294,20 @@ def test_nodes_of_all_members_count_for_the_limit(strategy: str) -> None:
             assert report.result.best_move is not None
 
 
-def test_a_selective_search_is_one_team_on_all_machines() -> None:
+def test_a_selective_search_has_a_leader_on_each_machine() -> None:
     game = load_game("chess")
     executor = SimulatedExecutor(game, 4, 4, model=ClusterModel(workers_a_machine=2), notice=silent)
     with Session(game, executor, 4, silent) as session:
         report = session.search(SearchRequest("", (), Limits(depth=6)))
     assert report.strategy == "team"
-    assert report.overheads.tasks == 4 * 6 + 4 * sum(item.researches for item in report.result.iterations)
+    assert report.overheads.tasks == 2 * (6 + sum(item.researches for item in report.result.iterations))
 
 
-def test_one_machine_is_a_team_and_several_split_the_tree() -> None:
+def test_several_workers_are_teams_wherever_they_are() -> None:
     game = load_game("connect_four")
-    for workers_a_machine, strategy in ((4, "team"), (2, "dynamic")):
+    for workers_a_machine in (4, 2):
         model = ClusterModel(workers_a_machine=workers_a_machine)
         with Session(game, SimulatedExecutor(game, 4, 4, model=model, notice=silent), 4, silent) as session:
-            assert session.search(SearchRequest("", (), Limits(depth=6))).strategy == strategy
+            assert session.search(SearchRequest("", (), Limits(depth=6))).strategy == "team"
     with Session(game, SerialExecutor(game, 1, 4.0, notice=silent), 4, silent) as session:
         assert session.search(SearchRequest("", (), Limits(depth=6))).strategy == "single"

@@ -62,7 +62,7 @@ class Crew:
         self.numbers, self.flags = executor.numbers, executor.flags
         self.least_grain_s = executor.least_grain_s if least_grain_s is None else least_grain_s
         self.call_s, self.prefetch = executor.call_s, executor.prefetch
-        self.is_simulated, self.table_part = executor.is_simulated, table_part
+        self.is_simulated, self.has_teams, self.table_part = executor.is_simulated, executor.has_teams, table_part
         self.exchanged_entries = executor.exchanged_entries
         self.spans: list[Span] = []
         self._begin_s = executor.now_s()

@@ -1,0 +1,163 @@
+"""What a worker does with a task: search it; for a team lead the search, or follow.
+
+The members of a team search one task side by side (`search.sharing`). The leader gets it from the splitter and writes
+it on its team's board in the machine's control words; the others follow: they take up whatever is written there, so
+that no message need reach them. Who is through first ends the others by the task's cell; a follower that is first
+writes its answer on a second board, and the leader returns it as its own. What is lost on the way costs time only.
+"""
+
+from __future__ import annotations
+
+import time
+
+from cluster.records import RecordError, Task, TaskResult, pack_results, pack_tasks, unpack_results, unpack_tasks
+from search import workspace as at
+from search.boards import MOST_BYTES, Board
+from search.searcher import Job
+from search.searchers import AnySearcher
+from search.statistics import Statistics
+
+_SHORTEST_WAIT_S = 0.00005
+_LONGEST_WAIT_S = 0.001
+_PATIENCE = 0.05
+"""A follower looks at its board again after this share of the time that it has been waiting."""
+
+
+def run_task(searcher: AnySearcher, task: Task) -> TaskResult:
+    """Run one task on a searcher: what every real worker does."""
+    if task.follows:
+        return _follow(searcher, task)
+    return _lead(searcher, task) if task.board else search_task(searcher, task)
+
+
+def search_task(searcher: AnySearcher, task: Task, own_task_id: int = 0) -> TaskResult:
+    """Search a task alone.
+
+    Parameters
+    ----------
+    searcher
+        Whose kernel to use.
+    task
+        Which, whatever its board.
+    own_task_id
+        Of a follower: a second task whose abort ends the search; 0 for none.
+    """
+    started_s = time.perf_counter()
+    job = Job(
+        position=searcher.game.position(task.position),
+        depth=task.depth,
+        alpha=task.alpha,
+        beta=task.beta,
+        ply=task.ply,
+        side=task.side,
+        node_limit=task.node_limit,
+        task_id=task.task_id,
+        epoch=task.epoch,
+        contempt=task.contempt,
+        salt=task.salt,
+        history=task.history,
+        left_out=task.left_out,
+        settings=task.settings,
+        share_depth=task.share_depth,
+        own_task_id=own_task_id,
+    )
+    outcome = searcher.run(job)
+    return TaskResult(
+        task_id=task.task_id,
+        epoch=task.epoch,
+        score=outcome.score,
+        alpha=outcome.alpha,
+        beta=outcome.beta,
+        status=outcome.status,
+        line=outcome.line,
+        statistics=outcome.statistics,
+        elapsed_s=time.perf_counter() - started_s,
+        best_move=outcome.best_move,
+        values=outcome.values,
+    )
+
+
+def answered(result: TaskResult, answer: TaskResult) -> TaskResult:
+    """Return a follower's answer as that of the leader, whose own work it was that ended with a result."""
+    return answer._replace(statistics=result.statistics, elapsed_s=result.elapsed_s)
+
+
+def followed(task: Task, status: int, statistics: Statistics, busy_s: float) -> TaskResult:
+    """Return what came of following: no score, but what it has cost."""
+    return TaskResult(task.task_id, task.epoch, 0, task.alpha, task.beta, status, (), statistics, busy_s)
+
+
+def _lead(searcher: AnySearcher, task: Task) -> TaskResult:
+    """Search a task with whoever follows its board."""
+    controls, text = searcher.controls, pack_tasks([task])
+    if len(text) > MOST_BYTES:
+        # A game with a very long position: its followers stay idle.
+        return search_task(searcher, task)
+    controls.task_board(task.board).write(task.task_id, text)
+    result = search_task(searcher, task)
+    # Race: a follower may end at this moment too, and its answer is not looked at; both are right.
+    controls.abort(task.task_id)
+    answer = None if result.status != at.ABORTED else _answer_to(task, controls.answer_board(task.board))
+    return result if answer is None else answered(result, answer)
+
+
+def _answer_to(task: Task, board: Board) -> TaskResult | None:
+    """Return a follower's answer to a task; None if it was the splitter that ended it."""
+    written = board.read()
+    if written is None or written[0] != task.task_id:
+        return None
+    try:
+        (answer,) = unpack_results(written[1])
+    except (RecordError, ValueError):
+        # No answer of ours, whatever wrote it: the task is handed out again.
+        return None
+    return answer if (answer.task_id, answer.epoch) == (task.task_id, task.epoch) else None
+
+
+def _follow(searcher: AnySearcher, task: Task) -> TaskResult:
+    """Search what is written on a board, one task after the other, until the epoch ends or this worker is recalled."""
+    controls = searcher.controls
+    tasks, answers = controls.task_board(task.board), controls.answer_board(task.board)
+    statistics, busy_s, last_id, waiting_since_s = Statistics(), 0.0, 0, time.perf_counter()
+    while (status := _status(searcher, task, statistics)) == at.RUNNING:
+        led = _led_task(tasks, task.epoch, last_id)
+        if led is None:
+            waited_s = time.perf_counter() - waiting_since_s
+            controls.show_progress(searcher.slot, int(waited_s * 1e6))
+            time.sleep(min(_LONGEST_WAIT_S, max(_SHORTEST_WAIT_S, _PATIENCE * waited_s)))
+            continue
+        last_id = led.task_id
+        left = task.node_limit - statistics.nodes
+        result = search_task(searcher, led._replace(node_limit=min(led.node_limit, left)), task.task_id)
+        statistics, busy_s = statistics.merged(result.statistics), busy_s + result.elapsed_s
+        text = pack_results([result])
+        if result.is_finished and len(text) <= MOST_BYTES:
+            # Race: two followers that end at once may mix up their texts, which fails the checksum.
+            answers.write(led.task_id, text)
+            controls.abort(led.task_id)
+        waiting_since_s = time.perf_counter()
+    return followed(task, status, statistics, busy_s)
+
+
+def _status(searcher: AnySearcher, task: Task, statistics: Statistics) -> int:
+    """Tell whether a follower goes on, as a kernel would."""
+    if searcher.controls.is_stopped(task.epoch):
+        return at.STOPPED
+    if searcher.controls.is_aborted(task.task_id):
+        return at.ABORTED
+    return at.RUNNING if statistics.nodes < task.node_limit else at.OUT_OF_NODES
+
+
+def _led_task(board: Board, epoch: int, last_id: int) -> Task | None:
+    """Return the task on a board; None if there is none of this epoch, or it is the last one still."""
+    if board.number in (0, last_id):
+        return None
+    written = board.read()
+    if written is None:
+        return None
+    try:
+        (task,) = unpack_tasks(written[1])
+    except (RecordError, ValueError):
+        # Not a task of ours, whatever wrote it: nobody follows it.
+        return None
+    return task if task.epoch == epoch and task.task_id == written[0] else None
