@@ -181,7 +181,7 @@ def search(
     ] = None,
     strategy: Annotated[
         str | None,
-        typer.Option(help="team, dynamic, root or single; what suits the game and the machines if left out."),
+        typer.Option(help="team, dynamic, root or single; what suits the game and the workers if left out."),
     ] = None,
     simulate: Annotated[
         int | None, typer.Option(metavar="WORKERS", help="Search in virtual time on a simulated cluster of so many.")

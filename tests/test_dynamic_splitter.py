@@ -19,6 +19,7 @@ from cluster.dynamic_splitter import DynamicSplitter
 from cluster.records import Task, TaskResult, WorkerInfo
 from cluster.split_settings import SplitSettings
 from cluster.splitter import Root
+from cluster.team_splitter import TeamSplitter
 from cluster.upper_tree import Child
 from search import workspace as at
 from search.aspiration import FULL_WINDOW, Window
@@ -86,7 +87,7 @@ class Cluster:
     """Simulated workers: each holds one task; the outside world decides who answers, and how."""
 
     tree: Tree
-    splitter: DynamicSplitter
+    splitter: DynamicSplitter | TeamSplitter
     rng: random.Random
     workers: int
     running: dict[int, tuple[int, Task]] = field(default_factory=dict)
@@ -132,8 +133,11 @@ class Cluster:
                 self.running[task_id] = (worker, task._replace(alpha=min(task.alpha, beta - 1), beta=beta))
 
     def _answer(self, task_id: int) -> None:
-        _, task = self.running.pop(task_id)
         chance = self.rng.random()
+        if self.running[task_id][1].follows and task_id not in self.doomed and chance > 0.02:
+            # Followers wait until they are recalled.
+            return
+        _, task = self.running.pop(task_id)
         if task_id in self.doomed:
             self.splitter.on_result(self._result(task, 0, at.ABORTED))
         elif chance < 0.08:
@@ -165,7 +169,9 @@ class Cluster:
 
     def check_invariants(self) -> None:
         """Check invariants 1, 2, 6, 8 and 10 of the design on the whole tree."""
-        tree = self.splitter.tree
+        splitter = self.splitter if isinstance(self.splitter, DynamicSplitter) else self.splitter._between
+        assert isinstance(splitter, DynamicSplitter)
+        tree = splitter.tree
         assert tree.contradictions == 0
         attached = set(map(id, tree.attached()))
         for node in tree.attached():
@@ -177,9 +183,7 @@ class Cluster:
                 assert node.children is None
                 assert node.probability > 0
             if node.children and node.probability > 0:
-                for child, demand in zip(
-                    node.children, demands(node, self.splitter.settings, self.splitter.guess), strict=True
-                ):
+                for child, demand in zip(node.children, demands(node, splitter.settings, splitter.guess), strict=True):
                     stored = (child.alpha, child.beta, child.probability, child.role)
                     alpha, beta = demand[:2]
                     is_answered = child.lo >= beta or child.hi <= alpha or child.is_exact()
@@ -198,15 +202,18 @@ def random_settings(rng: random.Random) -> SplitSettings:
         least_depth=rng.randint(1, 3),
         master_s=0.0,
         tasks_per_worker=rng.choice((1.0, 12.0, 1e9)),
+        team_size=rng.randint(1, 3),
+        follow_s=0.0,
     )
 
 
+@pytest.mark.parametrize("kind", [DynamicSplitter, TeamSplitter])
 @settings(max_examples=EXAMPLES, deadline=None)
-@given(st.integers(0, 2**48))
-def test_every_root_search_obeys_the_contract(seed: int) -> None:
+@given(seed=st.integers(0, 2**48))
+def test_every_root_search_obeys_the_contract(kind: type[DynamicSplitter | TeamSplitter], seed: int) -> None:
     rng = random.Random(seed)
     tree = Tree(rng)
-    splitter = DynamicSplitter(tree.as_root(), itertools.count(1), random_settings(rng))
+    splitter = kind(tree.as_root(), itertools.count(1), random_settings(rng))
     cluster = Cluster(tree, splitter, rng, workers=rng.randint(1, 6))
     epoch = 0
     for depth in range(1, tree.depth + 1):
