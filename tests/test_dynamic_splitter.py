@@ -93,10 +93,12 @@ class Cluster:
     running: dict[int, tuple[int, Task]] = field(default_factory=dict)
     doomed: set[int] = field(default_factory=set)
     released: set[int] = field(default_factory=set)
+    gone: set[int] = field(default_factory=set)
+    """Workers that were lost in this root search; one always stays."""
 
     def search(self, depth: int, window: Window, epoch: int) -> int:
         """Run one root search and return its score."""
-        self.running, self.doomed = {}, set()
+        self.running, self.doomed, self.gone = {}, set(), set()
         self.splitter.start(depth, window, epoch, self.workers)
         for _ in range(STEPS):
             if self.splitter.result() is not None:
@@ -114,7 +116,7 @@ class Cluster:
         return result.score
 
     def _hand_out(self) -> None:
-        busy = {worker for worker, _ in self.running.values()}
+        busy = {worker for worker, _ in self.running.values()} | self.gone
         idle = [WorkerInfo(f"machine {worker % 2}", worker) for worker in range(self.workers) if worker not in busy]
         for info, task in self.splitter.next_tasks(idle):
             assert info.worker not in busy
@@ -133,15 +135,16 @@ class Cluster:
                 self.running[task_id] = (worker, task._replace(alpha=min(task.alpha, beta - 1), beta=beta))
 
     def _answer(self, task_id: int) -> None:
-        chance = self.rng.random()
-        if self.running[task_id][1].follows and task_id not in self.doomed and chance > 0.02:
-            # Followers wait until they are recalled.
+        if self.running[task_id][1].follows and task_id not in self.doomed:
+            # It waits until it is recalled.
             return
-        _, task = self.running.pop(task_id)
+        worker, task = self.running.pop(task_id)
+        chance = self.rng.random()
         if task_id in self.doomed:
             self.splitter.on_result(self._result(task, 0, at.ABORTED))
         elif chance < 0.08:
             self.splitter.on_lost(task_id)
+            self.gone |= {worker} if len(self.gone) + 1 < self.workers else set()
         elif chance < 0.2:
             self.splitter.on_result(self._result(task, 0, at.OUT_OF_NODES))
         elif chance < 0.25:
