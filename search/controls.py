@@ -7,6 +7,7 @@ They lie in the table's segment, or in memory of this process, and are read by k
     words 8..4103   cells: task id << 16 | bound (see `search.kernel.poll`); task id modulo 4096 picks the cell
     words 4104..    progress: nodes of each worker's running task
     words 5120..    sharing: keys of the positions that are being searched (see `search.sharing`)
+    words 9216..    news: deep entries of the table, for other machines (see `tt_store.news`)
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import ctypes
 
 from tt_store.layout import WORD_BYTES
+from tt_store.news import NEWS_WORDS
 
 CELLS = 4096
 MAX_WORKERS = 1016
@@ -22,7 +24,8 @@ _FIRST_PROGRESS = _FIRST_CELL + CELLS
 _FIRST_SHARED = _FIRST_PROGRESS + MAX_WORKERS
 SHARED_WORDS = 4096
 """A power of two: a machine's workers search no more than a few positions each at a time."""
-CONTROL_WORDS = _FIRST_SHARED + SHARED_WORDS
+_FIRST_NEWS = _FIRST_SHARED + SHARED_WORDS
+CONTROL_WORDS = _FIRST_NEWS + NEWS_WORDS
 """Words that a segment must have for them."""
 
 BOUND_BITS = 16
@@ -62,6 +65,11 @@ class Controls:
     def sharing_address(self) -> int:
         """Address of the `SHARED_WORDS` words of `search.sharing`."""
         return self._address + _FIRST_SHARED * WORD_BYTES
+
+    @property
+    def news_address(self) -> int:
+        """Address of the `NEWS_WORDS` words of `tt_store.news`."""
+        return self._address + _FIRST_NEWS * WORD_BYTES
 
     def stop(self, epoch: int) -> None:
         """End all tasks of this epoch and of older ones; never goes back."""

@@ -88,6 +88,9 @@ DECIDED_NODE = 41 * WORD_BYTES
 DECIDED_SCORE = 42 * WORD_BYTES
 """With `STATUS` `DECIDED`: the shared node that another worker has decided, and its score."""
 
+NEWS_ADDRESS = 43 * WORD_BYTES
+"""Of the machine's ring of deep entries; see `tt_store.news`."""
+
 KILLERS = _HEADER_WORDS * WORD_BYTES
 KILLERS_A_PLY = 2
 LENGTHS = KILLERS + MAX_PLY * KILLERS_A_PLY * WORD_BYTES
