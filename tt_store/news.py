@@ -92,6 +92,6 @@ class News:
         head = self._head.value
         first = max(self._taken, head - RING)
         self._taken = head
-        entries: Words = self._ring[np.arange(first, head) & (RING - 1)]
+        entries: Words = self._ring[(first % RING + np.arange(max(0, head - first))) % RING]
         entries[:, CHECK] ^= entries[:, DATA]
         return entries
