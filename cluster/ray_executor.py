@@ -17,7 +17,6 @@ from cluster.executor import Event, Numbers, ResultEvent, WorkerLost
 from cluster.fingerprint import fingerprint
 from cluster.ray_connection import LOCAL, connect
 from cluster.ray_errors import get, reason
-from cluster.ray_exchange import Exchange
 from cluster.ray_fleet import Fleet
 from cluster.ray_machines import Call, Machine, Member
 from cluster.records import Task, WorkerInfo, pack_tasks, unpack_results
@@ -91,7 +90,8 @@ class RayExecutor:
         self.flags = flags
         self.numbers = Numbers()
         self._referee, self._salt = Referee(game, notice), variant_salt(flags)
-        self._exchange = Exchange()
+        self._sent_entries: dict[str, int] = {}
+        """Of each machine's table, by its path: also of machines that are lost."""
         self._member_of: dict[int, Member] = {}
         self._is_closed = False
         self._directory = options.table_directory
@@ -121,8 +121,10 @@ class RayExecutor:
 
     @property
     def exchanged_entries(self) -> int:
-        """How many entries of tables have gone to other machines so far."""
-        return self._exchange.entries
+        """How many entries of tables have gone to other machines so far: the agents are asked."""
+        if len(self._fleet.machines) > 1:
+            self._sent_entries |= dict(self._fleet.ask_agents(lambda agent: agent.sent_entries.remote()))
+        return sum(self._sent_entries.values())
 
     @property
     def table_mb(self) -> float:
@@ -192,8 +194,6 @@ class RayExecutor:
 
     def poll(self, timeout_s: float) -> list[Event]:
         """Wait for calls that have been answered, or whose worker has died; see who has come and gone."""
-        if self.flags.keeps_entries:
-            self._exchange.step({machine.node_id: machine.agent for machine in self._fleet.machines}, self.now_s())
         events: list[Event] = [*self._fleet.look()]
         # Another thread may submit meanwhile: its calls are waited for by the next poll.
         calls = {call: member for member in list(self._fleet.members.values()) for call in list(member.calls)}

@@ -20,6 +20,7 @@ from cluster.ray_watch import Watch
 from cluster.records import WorkerInfo
 from cluster.worker import DEAD_AGENT_S, NodeAgent, Setup, Worker
 from search.controls import MAX_WORKERS
+from search.flags import Flags
 from tt_store.errors import RunFailedError
 
 # Ray replaces a class by its actor's handle, which a type checker does not see.
@@ -62,6 +63,7 @@ class Fleet:
         """The workers that are ready."""
         self._events: list[WorkerLost | WorkerJoined] = []
         self._setup, self._hang_s, self._notice = setup, hang_s, notice
+        self._exchanges = Flags.of_words(setup.flags).keeps_entries and not setup.own_table_mb
         self._wanted = workers
         self._worker_ids = itertools.count()
         self._opening: list[Machine] = []
@@ -217,7 +219,16 @@ class Fleet:
             self._opening.remove(machine)
             self.machines.append(machine)
             joined.append(machine)
+        if joined:
+            self._introduce()
         return joined
+
+    def _introduce(self) -> None:
+        """Tell each agent of all others: tables that keep entries for all exchange the deep ones."""
+        if not self._exchanges:
+            return
+        for machine in self.machines:
+            machine.agent.meet.remote([each.agent for each in self.machines if each is not machine])
 
     def _take_members(self) -> None:
         """Take the workers whose processes are ready."""
@@ -275,9 +286,11 @@ class Fleet:
             if member in self._starting:
                 self._starting.remove(member)
             self._take_back(member)
-        for machines in (self.machines, self._opening):
-            if machine in machines:
-                machines.remove(machine)
+        if machine in self._opening:
+            self._opening.remove(machine)
+        if machine in self.machines:
+            self.machines.remove(machine)
+            self._introduce()
         self._watch.forget(machine.node_id)
         self._next_survey_s = min(self._next_survey_s, time.monotonic() + _PULSE_S)
         machine.let_go()

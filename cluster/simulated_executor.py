@@ -34,8 +34,9 @@ from search.searchers import open_searcher
 from search.turns import Turns
 from tt_store.deepest import deepest
 from tt_store.errors import RunFailedError
-from tt_store.exchange import Outbox, deliver
+from tt_store.exchange import Outbox, deliver, period_s
 from tt_store.layout import NO_MOVE
+from tt_store.news import News
 from tt_store.segment import Segment
 
 WORKERS_A_MACHINE = 16
@@ -58,8 +59,8 @@ class ClusterModel:
     workers_a_machine: int = WORKERS_A_MACHINE
     board_s: float = 0.0001
     """Until a worker sees what another one of its machine has told."""
-    exchange_s: float = 0.1
-    """Between two batches of deep entries from a machine to all the others; 0 for none."""
+    exchange_s: float | None = None
+    """Between two batches of deep entries from a machine to all the others; 0 for none, None as on Ray."""
 
 
 class _Call(NamedTuple):
@@ -119,9 +120,11 @@ class SimulatedExecutor:
         self.flags, self._salt = flags, variant_salt(flags)
         self._now_s = 0.0
         self.exchanged_entries = 0
-        self._outboxes = [Outbox(segment) for segment in self._segments]
-        travels = machines > 1 and model.exchange_s > 0 and flags.keeps_entries
-        self._next_exchange_s = model.exchange_s if travels else math.inf
+        self._exchange_s = period_s(machines) if model.exchange_s is None else model.exchange_s
+        travels = machines > 1 and self._exchange_s > 0 and flags.keeps_entries
+        self._next_exchange_s = self._exchange_s if travels else math.inf
+        machine_tables = zip(self._segments, self._controls, strict=True) if travels else ()
+        self._outboxes = [Outbox(segment, News(controls.news_address)) for segment, controls in machine_tables]
         self._order = itertools.count()
         self._events: list[tuple[float, int, int, _Payload]] = []
         """(time, order among equals, worker or machine, what): a call, its answer or a batch of entries arrives, or,
@@ -156,6 +159,8 @@ class SimulatedExecutor:
         """Empty every table and every worker's history."""
         for segment in self._segments:
             segment.clear()
+        for outbox in self._outboxes:
+            outbox.forget()
         for worker in self._workers:
             worker.searcher.forget()
 
@@ -268,7 +273,7 @@ class SimulatedExecutor:
 
     def _exchange(self, time_s: float) -> None:
         """Have each machine send a batch of deep entries to all the others."""
-        self._next_exchange_s = time_s + self.model.exchange_s
+        self._next_exchange_s = time_s + self._exchange_s
         for sender, outbox in enumerate(self._outboxes):
             message = outbox.collect()
             if message:

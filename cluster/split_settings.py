@@ -30,6 +30,9 @@ class SplitSettings:
     """Nor are they in a selective search: near the horizon the kernel leaves out more than the splitter knows of."""
     team_size: int = 16
     """Most workers that search one subtree together, all on one machine."""
+    team_grain_s: float = 0.08
+    """Between teams no task shorter than this is split: at each one's end the members wait for each other."""
+    solver_team_grain_s: float = 0.02
     share_nodes: float = 300.0
     selective_share_nodes: float = 3_000.0
     """Workers that search one subtree together look at each other's moves where more nodes than this lie below. In a
@@ -66,7 +69,13 @@ class SplitSettings:
 
     def for_solver(self) -> SplitSettings:
         """Return the settings for the windows of a solver."""
-        return replace(self, grain_s=self.solver_grain_s, prefix_s=self.solver_prefix_s)
+        return replace(
+            self, grain_s=self.solver_grain_s, prefix_s=self.solver_prefix_s, team_grain_s=self.solver_team_grain_s
+        )
+
+    def for_teams(self) -> SplitSettings:
+        """Return the settings of what splits a tree between teams."""
+        return self if self.team_size == 1 else replace(self, grain_s=max(self.grain_s, self.team_grain_s))
 
     def on_executor(self, grain_s: float, call_s: float, *, has_teams: bool) -> SplitSettings:
         """Return the settings as an executor can do with them.

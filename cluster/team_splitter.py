@@ -55,7 +55,9 @@ class TeamSplitter:
         self._team_size = settings.team_size if is_split or settings.team_size == 1 else BOARDS * settings.team_size
         self._share_nodes = settings.share_nodes if is_split else settings.selective_share_nodes
         self._between: Splitter = (
-            DynamicSplitter(root, task_ids, settings) if is_split else SingleSplitter(root, task_ids, is_race=True)
+            DynamicSplitter(root, task_ids, settings.for_teams())
+            if is_split
+            else SingleSplitter(root, task_ids, is_race=True)
         )
         """Takes a team for a worker."""
         self._team_of: dict[int, _Team] = {}

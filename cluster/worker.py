@@ -17,6 +17,7 @@ from cluster.batch.analyst import Analyst
 from cluster.batch.jobs import pack_answers, unpack_jobs
 from cluster.fingerprint import Fingerprint, fingerprint
 from cluster.ray_errors import ClusterError
+from cluster.ray_exchange import Courier
 from cluster.ray_metrics import MachineMetrics, WorkerMetrics
 from cluster.records import pack_results, unpack_tasks
 from cluster.task_runner import run_task
@@ -27,7 +28,7 @@ from search.rules import Game
 from search.searchers import open_searcher
 from tt_store.deepest import deepest
 from tt_store.errors import TableError
-from tt_store.exchange import Outbox, deliver, entries_in
+from tt_store.exchange import deliver
 from tt_store.layout import BYTES_PER_MB
 from tt_store.memory import default_directory, fitting_mb
 from tt_store.reclaim import reclaim, remove_after
@@ -137,8 +138,8 @@ class NodeAgent:
         # A driver that is killed takes this process with it, without a word.
         remove_after(os.getpid(), Path(str(self._segment.path)))
         self._controls = Controls(self._segment.control_address)
-        self._outbox = Outbox(self._segment)
         self._metrics = MachineMetrics(setup.run, game.label)
+        self._courier = Courier(self._segment, self._controls.news_address, self._metrics.sent.inc)
         self._closing = threading.Event()
         threading.Thread(target=self._beat, name="rootsplit-heartbeat", daemon=True).start()
         try:
@@ -180,15 +181,17 @@ class NodeAgent:
         self._segment.advance_generation()
 
     def forget(self) -> None:
-        """Empty the table."""
+        """Empty the table, and tell others nothing more of what was in it."""
         self._segment.clear()
+        self._courier.forget()
 
-    def collect(self) -> bytes:
-        """Return the next batch of deep entries for other machines."""
-        message = self._outbox.collect()
-        if message:
-            self._metrics.sent.inc(entries_in(message))
-        return message
+    def meet(self, peers: list[Any]) -> None:
+        """Send deep entries to these agents from now on: those of all other machines."""
+        self._courier.meet(peers)
+
+    def sent_entries(self) -> tuple[str, int]:
+        """Return the path of the segment, and how many entries have gone to other machines so far."""
+        return str(self._segment.path), self._courier.entries
 
     def deliver(self, message: bytes) -> int:
         """Take a batch of another machine's entries; returns how many there were, 0 for a damaged one."""
@@ -219,6 +222,7 @@ class NodeAgent:
     def close(self) -> None:
         """Remove the table."""
         self._closing.set()
+        self._courier.close()
         self._segment.close()
 
     def _beat(self) -> None:

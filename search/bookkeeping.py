@@ -21,7 +21,8 @@ from tt_store.native import (
     wait_semaphore,
     write_int,
 )
-from tt_store.table import MISS, entry_bound, entry_depth, entry_score, pack_entry, probe, store
+from tt_store.news import store_and_note
+from tt_store.table import MISS, entry_bound, entry_depth, entry_score, pack_entry, probe
 
 _game, _flags = jit.binding(__name__)
 
@@ -192,4 +193,5 @@ def remember(key: int, best: int, move: int, depth: int, alpha: int, beta: int, 
         bound = BOUND_LOWER
     generation = read_int(memory + at.GENERATION)
     data = pack_entry(to_table(best, ply), move, depth, bound, generation)
-    return store(read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS), key, data, generation)
+    table, buckets = read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS)
+    return store_and_note(table, buckets, key, data, generation, read_int(memory + at.NEWS_ADDRESS))

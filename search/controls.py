@@ -7,6 +7,7 @@ They lie in the table's segment, or in memory of this process, and are read by k
     words 8..4103   cells: task id << 16 | bound (see `search.kernel.poll`); task id modulo 4096 picks the cell
     words 4104..    progress: nodes of each worker's running task
     words 5120..    sharing: keys of the positions that are being searched (see `search.sharing`)
+    words 9216..    news: deep entries of the table, for other machines (see `tt_store.news`)
     then            boards: the task of each team, and the answer of whoever finished it (see `search.boards`)
 """
 
@@ -16,6 +17,7 @@ import ctypes
 
 from search.boards import BOARD_WORDS, BOARDS, Board
 from tt_store.layout import WORD_BYTES
+from tt_store.news import NEWS_WORDS
 
 CELLS = 4096
 MAX_WORKERS = 1016
@@ -24,7 +26,8 @@ _FIRST_PROGRESS = _FIRST_CELL + CELLS
 _FIRST_SHARED = _FIRST_PROGRESS + MAX_WORKERS
 SHARED_WORDS = 4096
 """A power of two: a machine's workers search no more than a few positions each at a time."""
-_FIRST_BOARD = _FIRST_SHARED + SHARED_WORDS
+_FIRST_NEWS = _FIRST_SHARED + SHARED_WORDS
+_FIRST_BOARD = _FIRST_NEWS + NEWS_WORDS
 CONTROL_WORDS = _FIRST_BOARD + 2 * BOARDS * BOARD_WORDS
 """Words that a segment must have for them."""
 
@@ -65,6 +68,11 @@ class Controls:
     def sharing_address(self) -> int:
         """Address of the `SHARED_WORDS` words of `search.sharing`."""
         return self._address + _FIRST_SHARED * WORD_BYTES
+
+    @property
+    def news_address(self) -> int:
+        """Address of the `NEWS_WORDS` words of `tt_store.news`."""
+        return self._address + _FIRST_NEWS * WORD_BYTES
 
     def task_board(self, board: int) -> Board:
         """Return the board, 1..`BOARDS`, on which a team's leader tells its task."""

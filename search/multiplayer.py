@@ -25,7 +25,8 @@ from search.rules import mix
 from search.scores import INFINITY, MAX_PLY, ONGOING
 from tt_store.layout import BOUND_EXACT, MOVE_MASK, NO_MOVE, WORD_BYTES
 from tt_store.native import Integer, Word, as_int, as_word, read_int, read_word, write_int
-from tt_store.table import MISS, entry_bound, entry_depth, entry_move, entry_score, pack_entry, probe, store
+from tt_store.news import store_and_note
+from tt_store.table import MISS, entry_bound, entry_depth, entry_move, entry_score, pack_entry, probe
 
 _game, _flags = jit.binding(__name__)
 _notes = jit.specialise("search.bookkeeping", _game, _flags)
@@ -113,10 +114,10 @@ def remember(key: Word, move: int, depth: int, ply: int, memory: int) -> int:
     """Store the values of a node, an entry each; returns 0."""
     row = values_at(ply, memory)
     table, buckets = read_int(memory + at.TABLE_ADDRESS), read_int(memory + at.TABLE_BUCKETS)
-    generation = read_int(memory + at.GENERATION)
+    generation, news = read_int(memory + at.GENERATION), read_int(memory + at.NEWS_ADDRESS)
     for each in range(PLAYERS):
         data = pack_entry(read_int(row + each * WORD_BYTES), move, depth, BOUND_EXACT, generation)
-        store(table, buckets, key_of_value(key, each), data, generation)
+        store_and_note(table, buckets, key_of_value(key, each), data, generation, news)
     return 0
 
 

@@ -145,6 +145,7 @@ class Searcher:
         self._put(at.PROGRESS_ADDRESS, controls.progress_address(slot))
         self._put(at.STOP_ADDRESS, controls.stop_address)
         self._put(at.SHARING_ADDRESS, controls.sharing_address)
+        self._put(at.NEWS_ADDRESS, controls.news_address)
         self._put(at.TABLE_ADDRESS, segment.table_address)
         self._put(at.TABLE_BUCKETS, segment.buckets)
         if turns is not None:

@@ -88,8 +88,11 @@ DECIDED_NODE = 41 * WORD_BYTES
 DECIDED_SCORE = 42 * WORD_BYTES
 """With `STATUS` `DECIDED`: the shared node that another worker has decided, and its score."""
 
-OWN_CELL_ADDRESS = 46 * WORD_BYTES
-OWN_TASK_ID = 47 * WORD_BYTES
+NEWS_ADDRESS = 43 * WORD_BYTES
+"""Of the machine's ring of deep entries; see `tt_store.news`."""
+
+OWN_CELL_ADDRESS = 44 * WORD_BYTES
+OWN_TASK_ID = 45 * WORD_BYTES
 """A second cell that ends the task, whatever it says: of a worker that searches another's task."""
 
 KILLERS = _HEADER_WORDS * WORD_BYTES

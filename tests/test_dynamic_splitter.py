@@ -206,6 +206,7 @@ def random_settings(rng: random.Random) -> SplitSettings:
         master_s=0.0,
         tasks_per_worker=rng.choice((1.0, 12.0, 1e9)),
         team_size=rng.randint(1, 3),
+        team_grain_s=0.0,
         follow_s=0.0,
     )
 

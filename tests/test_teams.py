@@ -40,7 +40,13 @@ from tt_store.layout import WORD_BYTES
 from tt_store.segment import Segment
 
 ALL_NODES = SplitSettings(
-    share_nodes=1.0, selective_share_nodes=1.0, grain_s=5e-5, master_s=0.0, prefix_s=0.0, tasks_per_worker=1e6
+    share_nodes=1.0,
+    selective_share_nodes=1.0,
+    grain_s=5e-5,
+    team_grain_s=5e-5,
+    master_s=0.0,
+    prefix_s=0.0,
+    tasks_per_worker=1e6,
 )
 """Teams share every node, and tasks are as small as they can be."""
 CASES = (

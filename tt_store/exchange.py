@@ -1,8 +1,8 @@
 """Deep entries between the tables of different machines: out and in as short checked messages.
 
 A message is ``magic | number of entries | checksum | entries``; an entry is its key and its data, 8 bytes each,
-little-endian. Entries that have travelled, here or there, carry a mark in their spare bits and do not travel again: not
-back to where they came from, and not twice. A kernel that renews an entry takes the mark away.
+little-endian. What goes out are the news that kernels note as they store (`tt_store.news`). What comes in is merged
+into the table without being noted, so that no entry comes back to where it was found.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 
 import numpy as np
 
-from tt_store.bulk import CHECK, DATA, Words, bucket_indices, merge, table_words
+from tt_store.bulk import CHECK, DATA, Words, merge, table_words
 from tt_store.errors import TableError
 from tt_store.layout import (
     BOUND_MASK,
@@ -21,8 +21,8 @@ from tt_store.layout import (
     ENTRY_BYTES,
     GENERATION_MASK,
     GENERATION_SHIFT,
-    SPARE_SHIFT,
 )
+from tt_store.news import News
 from tt_store.segment import Segment
 
 MAGIC = b"ROOTSXC1"
@@ -32,59 +32,73 @@ MOST_ENTRIES = 2000
 """In one message: 32 kB."""
 LEAST_DEPTH = 5
 """Shallower entries are searched again sooner than they travel."""
-SLICE_BUCKETS = 1 << 15
-"""Looked at in one step: 2 MB, about a millisecond."""
+_PERIOD_S = 0.02
+_PERIOD_A_MACHINE_S = 0.005
 
-_TRAVELLED = np.uint64(1 << SPARE_SHIFT)
+
+def period_s(machines: int) -> float:
+    """Return the seconds between two messages of a machine.
+
+    The others of a cluster send a receiver at most ``(machines - 1) / period_s(machines)`` messages a second: fewer
+    than 200 however many they are, 6.4 MB/s; and as many does each machine send.
+
+    Parameters
+    ----------
+    machines
+        How many exchange entries, at least 1.
+    """
+    return _PERIOD_S + _PERIOD_A_MACHINE_S * machines
 
 
 class Outbox:
-    """Collects what other machines should know, a slice of the table at a time.
+    """Collects what other machines should know; kernels note news from its making to its `close`.
 
     Parameters
     ----------
     segment
         This machine's table.
+    news
+        The ring of those who search on it.
     """
 
-    def __init__(self, segment: Segment) -> None:
-        self._segment = segment
-        self._cursor = 0
-        self.least_depth = LEAST_DEPTH
-        """Follows the traffic: rises while slices hold more than a message, falls while they hold little."""
+    def __init__(self, segment: Segment, news: News) -> None:
+        self._segment, self._news = segment, news
+        news.least_depth = LEAST_DEPTH
+
+    @property
+    def least_depth(self) -> int:
+        """What is worth noting; follows the traffic: rises while there is more than a message, falls while little."""
+        return self._news.least_depth
 
     def collect(self) -> bytes:
-        """Return the message of the next slice: entries of this search, the deepest first; empty if there are none."""
-        table = table_words(self._segment)
-        first = self._cursor
-        last = min(first + SLICE_BUCKETS, len(table))
-        self._cursor = last % len(table)
-        # Race: others write meanwhile; what is judged is this copy, and torn entries have keys of other buckets.
-        slots = table[first:last].copy()
-        data = slots[..., DATA]
-        wanted = (data != 0) & (data & _TRAVELLED == 0) & (_depths(data) >= self.least_depth)
-        wanted &= _field(data, GENERATION_SHIFT, GENERATION_MASK) == self._segment.generation
-        bucket, slot = np.nonzero(wanted)
-        keys = slots[bucket, slot, CHECK] ^ slots[bucket, slot, DATA]
-        whole = bucket_indices(keys, len(table)) == (bucket + first).astype(np.uint64)
-        bucket, slot, keys = bucket[whole], slot[whole], keys[whole]
-        chosen = np.argsort(-_depths(slots[bucket, slot, DATA]), kind="stable")[:MOST_ENTRIES]
-        self._adapt(len(keys))
-        if not len(chosen):
+        """Return what is new of this search, the newest of each key, the deepest first; empty if there is nothing.
+
+        What a message cannot hold is left out for good.
+        """
+        noted = self._news.take()[::-1]
+        is_current = _field(noted[:, DATA], GENERATION_SHIFT, GENERATION_MASK) == self._segment.generation
+        # Race: what is being noted at this moment may have no data yet, so no bound.
+        noted = noted[is_current & (_field(noted[:, DATA], BOUND_SHIFT, BOUND_MASK) != 0)]
+        entries = noted[np.unique(noted[:, CHECK], return_index=True)[1]]
+        self._adapt(len(entries))
+        if not len(entries):
             return b""
-        bucket, slot, keys = bucket[chosen], slot[chosen], keys[chosen]
-        entries = np.stack((keys, slots[bucket, slot, DATA]), axis=1)
-        # Race: an entry that was renewed meanwhile loses its renewal to the mark of its predecessor: a lost store.
-        marked = entries[:, DATA] | _TRAVELLED
-        table[first + bucket, slot, CHECK] = keys ^ marked
-        table[first + bucket, slot, DATA] = marked
-        return pack(entries)
+        return pack(entries[np.argsort(-_depths(entries[:, DATA]), kind="stable")[:MOST_ENTRIES]])
+
+    def forget(self) -> None:
+        """Leave out what has been noted so far, as if just made."""
+        self._news.take()
+        self._news.least_depth = LEAST_DEPTH
+
+    def close(self) -> None:
+        """Have kernels note nothing more."""
+        self._news.least_depth = 0
 
     def _adapt(self, found: int) -> None:
         if found > MOST_ENTRIES:
-            self.least_depth = min(DEPTH_MASK, self.least_depth + 1)
+            self._news.least_depth = min(DEPTH_MASK, self.least_depth + 1)
         elif found < MOST_ENTRIES // 8:
-            self.least_depth = max(LEAST_DEPTH, self.least_depth - 1)
+            self._news.least_depth = max(LEAST_DEPTH, self.least_depth - 1)
 
 
 def deliver(segment: Segment, message: bytes) -> int:
@@ -97,7 +111,6 @@ def deliver(segment: Segment, message: bytes) -> int:
     """
     entries = unpack(message)
     if len(entries):
-        entries[:, DATA] |= _TRAVELLED
         shift = np.uint64(GENERATION_SHIFT)
         mask = np.uint64(GENERATION_MASK) << shift
         entries[:, DATA] = entries[:, DATA] & ~mask | np.uint64(segment.generation) << shift

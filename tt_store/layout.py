@@ -12,8 +12,6 @@ An entry is two 64-bit words, ``check = key ^ data`` and ``data`` (lockless hash
     64 byte | check0 | data0  | check1 | data1  | check2 | data2  | check3 | data3  |   one cache line
             +--------+--------+--------+--------+--------+--------+--------+--------+
 
-Of the spare bits the lowest, 48, marks an entry that has travelled between machines (`tt_store.exchange`).
-
 A `data` word of zero is an empty slot: a stored entry always has a bound, so its word is never zero.
 """
 

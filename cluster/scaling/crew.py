@@ -63,9 +63,13 @@ class Crew:
         self.least_grain_s = executor.least_grain_s if least_grain_s is None else least_grain_s
         self.call_s, self.prefetch = executor.call_s, executor.prefetch
         self.is_simulated, self.has_teams, self.table_part = executor.is_simulated, executor.has_teams, table_part
-        self.exchanged_entries = executor.exchanged_entries
         self.spans: list[Span] = []
         self._begin_s = executor.now_s()
+
+    @property
+    def exchanged_entries(self) -> int:
+        """How many entries the executor's machines have exchanged so far."""
+        return self._executor.exchanged_entries
 
     def workers(self) -> list[WorkerInfo]:
         """Return those of the crew that live."""
@@ -100,7 +104,6 @@ class Crew:
     def poll(self, timeout_s: float) -> list[Event]:
         """Return the crew's events, and note what its workers did."""
         events = self._poll(timeout_s)
-        self.exchanged_entries = self._executor.exchanged_entries
         end_s = dict.fromkeys((info.worker for info in self._infos), self._executor.now_s() - self._begin_s)
         # Results of one worker that arrive together were found one after the other.
         for event in reversed(events):
