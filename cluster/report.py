@@ -21,10 +21,11 @@ class Overheads:
     """Where the workers' time went; shares 0..1 of workers times seconds."""
 
     idle: float
-    """Workers without a task."""
+    """Workers without a task, and followers whose leader has none."""
     communication: float
     """Workers with a task that they do not search: it, or its result, is on its way or waits."""
     tasks: int
+    """That the splitter has handed out; who follows a leader gets none of them."""
     aborted_tasks: int
     """Tasks that brought no score: moot, stopped, or out of their budget."""
     wasted_nodes: int

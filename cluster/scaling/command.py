@@ -33,7 +33,7 @@ def scale(
     machines: Annotated[str, typer.Option(help="Spread workers over so many machines, such as 1,2.")] = "",
     strategy: Annotated[
         str | None,
-        typer.Option(help="dynamic, team, root or several, as far as the algorithm has them; single is always there."),
+        typer.Option(help="team, dynamic, root or several, as far as the algorithm has them; single is always there."),
     ] = None,
     algorithm: AlgorithmOption = None,
     playouts: Annotated[int | None, typer.Option(help="Of mcts, for positions whose line says no nodes.")] = None,
