@@ -25,8 +25,8 @@ _METHOD = (
     (
         "Configurations",
         "single: one worker, no splitting. dynamic: splits wherever work is wanted, at any depth. team: up to 16"
-        " workers of a machine search one tree together and share what they find by the table; teams split it like dynamic."
-        " root: shares out the root's moves."
+        " workers of a machine search one tree together and share what they find by the table; teams split it like"
+        " dynamic. root: shares out the root's moves."
         " threads are those of one process; local is a private Ray on this machine; simulated threads, or simulated"
         " local, are a cluster in virtual time whose messages cost what they cost there.",
     ),
