@@ -132,16 +132,16 @@ class TeamSplitter:
         return task
 
     def _is_worth_telling(self) -> bool:
-        """Tell whether the root search is expected to be long beside the time that it takes to tell all followers.
+        """Tell whether leaders alone are expected to search long beside the time that it takes to tell all followers.
 
         The next iteration takes as long as all before it, at least. A single team, of whose present task nothing is
         known before it ends, does not wait longer than for one look at the events.
         """
-        teams, workers = sum(map(len, self._known.values())), len(self._team_of)
+        teams = sum(map(len, self._known.values()))
         if teams == 1 and self._looks > 1:
             return True
-        telling_s = (workers - teams) * self._settings.follow_s
-        return self._spent_s / workers >= self._settings.follow_worth * telling_s
+        telling_s = (len(self._team_of) - teams) * self._settings.follow_s
+        return self._spent_s / teams >= self._settings.follow_worth * telling_s
 
     def on_result(self, result: TaskResult) -> None:
         """Take a leader's result; of a follower only its nodes count."""
