@@ -112,6 +112,12 @@ def key_below(child: Any, memory: int) -> Word:
     return key
 
 
+@jit.self_call
+def search_below(position: Any, key: int, depth: int, alpha: int, beta: int, ply: int, tries: int, memory: int) -> int:
+    """Call `search_node` from itself."""
+    return search_node(position, key, depth, alpha, beta, ply, tries, memory)
+
+
 @jit.helper
 def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply: int, tries: int, memory: int) -> int:
     """Search one node, at least one move above the horizon, and all below it.
@@ -178,7 +184,7 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
             share = weight(position, move)
             others = lower_total + share * VALUE_BOUND
             upper = min(least_of_one(high_total - others, share), VALUE_BOUND + 1)
-            score = search_node(child, key_below(child, memory), depth, OPEN_LOW, upper, ply + 1, ONE_MOVE, memory)
+            score = search_below(child, key_below(child, memory), depth, OPEN_LOW, upper, ply + 1, ONE_MOVE, memory)
             if read_int(memory + at.STATUS) != at.RUNNING:
                 return 0
             lower_total = others + share * score
@@ -206,9 +212,11 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
                 score = leaf_score(child, result, ply + 1, memory)
                 score = score if is_same_side else -score
             elif is_same_side:
-                score = search_node(child, key_below(child, memory), depth, lower, upper, ply + 1, ALL_MOVES, memory)
+                score = search_below(child, key_below(child, memory), depth, lower, upper, ply + 1, ALL_MOVES, memory)
             else:
-                score = -search_node(child, key_below(child, memory), depth, -upper, -lower, ply + 1, ALL_MOVES, memory)
+                score = -search_below(
+                    child, key_below(child, memory), depth, -upper, -lower, ply + 1, ALL_MOVES, memory
+                )
             if read_int(memory + at.STATUS) != at.RUNNING:
                 return 0
             if share > likeliest and beta - alpha > 1:
@@ -250,9 +258,9 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
             lower = low if PRUNES else OPEN_LOW
             upper = beta if PRUNES else OPEN_HIGH
             if is_same_side:
-                score = search_node(child, child_key, depth - 1, lower, upper, ply + 1, ALL_MOVES, memory)
+                score = search_below(child, child_key, depth - 1, lower, upper, ply + 1, ALL_MOVES, memory)
             else:
-                score = -search_node(child, child_key, depth - 1, -upper, -lower, ply + 1, ALL_MOVES, memory)
+                score = -search_below(child, child_key, depth - 1, -upper, -lower, ply + 1, ALL_MOVES, memory)
         if read_int(memory + at.STATUS) != at.RUNNING:
             return 0
 

@@ -27,15 +27,15 @@ import numba
 from numba import njit
 
 from tt_store.errors import RunFailedError
-from tt_store.native import JIT_DISABLED, helper, inlined, spliced
+from tt_store.native import JIT_DISABLED, helper, inlined, self_call, spliced
 
 if TYPE_CHECKING:
     from search.flags import Flags
     from search.rules import Game
 
 __all__ = [
-    "JIT_DISABLED", "Binding", "binding", "cached", "helper", "inlined", "reachable_sources", "specialise", "spliced",
-    "warm_up",
+    "JIT_DISABLED", "Binding", "binding", "cached", "helper", "inlined", "reachable_sources", "self_call",
+    "specialise", "spliced", "warm_up",
 ]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])

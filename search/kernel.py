@@ -108,8 +108,7 @@ MOVE_ROW_BYTES = _notes.MOVE_ROW_BYTES
 
 OPEN_LOW: Integer = np.int64(-INFINITY)
 OPEN_HIGH: Integer = np.int64(INFINITY)
-"""The full window. Not Python integers: Numba compiles a recursive call with literal arguments as a version of its
-own, and does not find that one's address when the code comes from the disk."""
+"""The full window. Not Python integers: Numba compiles a call with literal arguments as a version of its own."""
 AT_HORIZON: Integer = np.int64(0)
 
 
@@ -389,9 +388,9 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
         move = bring_move(cursor, end, undeferred if shares else last)
 
         # Step 6. Leave the move out, if it is hopeless with all others that are; else play it and score it.
-        may_skip = SKIPS and may_cut and depth <= SHALLOW_DEPTH and best > -MATE_BOUND
+        may_skip = may_cut and depth <= SHALLOW_DEPTH and best > -MATE_BOUND if SKIPS else False
         number, rank = (cursor - end) // WORD_BYTES, read_int(cursor) >> RANK_SHIFT
-        if may_skip and has_hopeless and is_hopeless(rank, number, depth, estimate, improving, low) == 1:
+        if SKIPS and may_skip and has_hopeless and is_hopeless(rank, number, depth, estimate, improving, low) == 1:
             has_hopeless = False
             last = drop_hopeless(position, cursor, last, low, memory)
             cursor -= WORD_BYTES
@@ -428,6 +427,12 @@ def search_node(position: Any, key: int, depth: int, alpha: int, beta: int, ply:
 
     # Step 8. Store the result.
     return store_result(position, key, best, best_move, depth, alpha, beta, ply, memory)
+
+
+@jit.self_call
+def search_below(position: Any, key: int, depth: int, alpha: int, beta: int, ply: int, memory: int) -> int:
+    """Call `search_node` from itself."""
+    return search_node(position, key, depth, alpha, beta, ply, memory)
 
 
 @jit.spliced
@@ -516,10 +521,10 @@ def cut_by_estimate(
         return at.UNKNOWN
     shallow = depth - pass_reduction(estimate, depth, beta)
     passed, passed_key = begin_pass(position, ply, memory)
-    score = -search_node(passed, passed_key, shallow, -beta, -alpha, ply + 1, memory)
+    score = -search_below(passed, passed_key, shallow, -beta, -alpha, ply + 1, memory)
     if score >= beta and depth >= VERIFIED_DEPTH and read_int(memory + at.STATUS) == at.RUNNING:
         before = begin_verification(ply + max(shallow, 1), memory)
-        score = search_node(position, key, shallow, alpha, beta, ply, memory)
+        score = search_below(position, key, shallow, alpha, beta, ply, memory)
         write_int(memory + at.NULL_PLY, before)
     if read_int(memory + at.STATUS) != at.RUNNING:
         return 0
@@ -547,7 +552,7 @@ def cut_by_probes(position: Any, key: int, row: int, alpha: int, beta: int, ply:
         if is_askable(bar) == 1:
             lower = bar - 1 if is_above else bar
             nest(memory, 1)
-            score = search_node(position, key, shallow_depth(row), lower, lower + 1, ply, memory)
+            score = search_below(position, key, shallow_depth(row), lower, lower + 1, ply, memory)
             nest(memory, -1)
             if read_int(memory + at.STATUS) != at.RUNNING:
                 return 0
@@ -564,7 +569,7 @@ def search_others(position: Any, key: Word, move: int, bar: int, depth: int, ply
     """Search all moves of a node but one, half as deeply, with a null window below a score; returns theirs."""
     outer_ply, outer_move = read_int(memory + at.EXCLUDED_PLY), read_int(memory + at.EXCLUDED_MOVE)
     leave_out(ply, move, memory)
-    score = search_node(position, key_without(key, move), (depth - 1) // 2, bar - 1, bar, ply, memory)
+    score = search_below(position, key_without(key, move), (depth - 1) // 2, bar - 1, bar, ply, memory)
     leave_out(outer_ply, outer_move, memory)
     return score
 
@@ -608,8 +613,8 @@ def score_move(
     rank = read_int(cursor) >> RANK_SHIFT
     if SINGULAR and move == outlook.excluded:
         return at.UNKNOWN
-    is_plain = may_skip and is_plain_move(position, move, rank, low, memory) == 1
-    if is_plain and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
+    is_plain = SKIPS and may_skip and is_plain_move(position, move, rank, low, memory) == 1
+    if SKIPS and is_plain and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
         return at.UNKNOWN
     child = play(position, move)
     following = cursor + WORD_BYTES
@@ -617,7 +622,7 @@ def score_move(
     result = outcome_on_path(child, ply + 1, memory)
     gives_check = enter_path(child, key_of(child), ply + 1, memory) if KEEPS_PATH else 0
     may_skip = may_skip and not is_plain and gives_check == 0 and result == ONGOING
-    if may_skip and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
+    if SKIPS and may_skip and is_skipped(position, move, rank, number, depth, estimate, improving, low) == 1:
         return at.UNKNOWN
 
     # Decide how deeply it is searched.
@@ -697,9 +702,9 @@ def search_child(
             bar = to_table(-upper, ply + 1)
             score = -from_table(solve_leaf(child, bar, memory + at.NODES, room), ply + 1)
         elif is_same_side(position, child):
-            score = search_node(child, child_key, depth - reduction, lower, upper, ply + 1, memory)
+            score = search_below(child, child_key, depth - reduction, lower, upper, ply + 1, memory)
         else:
-            score = -search_node(child, child_key, depth - reduction, -upper, -lower, ply + 1, memory)
+            score = -search_below(child, child_key, depth - reduction, -upper, -lower, ply + 1, memory)
         is_running = read_int(memory + at.STATUS) == at.RUNNING
         if REDUCES and reduction > 0 and score > low and is_running:
             reduction = 0

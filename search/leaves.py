@@ -15,6 +15,12 @@ COUNTS = _game.has("count_moves")
 ENDED_LINES = _game.ended_lines
 
 
+@jit.self_call
+def count_further(position: Any, depth: int, end: int) -> int:
+    """Call `count_below` from itself."""
+    return count_below(position, depth, end)
+
+
 @jit.helper
 def count_below(position: Any, depth: int, end: int) -> int:
     """Count the lines of exactly `depth` plies, 1 or more; one that ends earlier counts as the game says, 0 or 1.
@@ -34,7 +40,7 @@ def count_below(position: Any, depth: int, end: int) -> int:
         return ENDED_LINES
     leaves = 0
     for cursor in range(end, last, WORD_BYTES):
-        leaves += count_below(play(position, read_int(cursor)), depth - 1, last)
+        leaves += count_further(play(position, read_int(cursor)), depth - 1, last)
     return leaves
 
 

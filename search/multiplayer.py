@@ -130,6 +130,12 @@ def take_values(ply: int, memory: int) -> int:
     return 0
 
 
+@jit.self_call
+def search_below(position: Any, key: Word, depth: int, owner: int, needed: int, ply: int, memory: int) -> int:
+    """Call `search_node` from itself."""
+    return search_node(position, key, depth, owner, needed, ply, memory)
+
+
 @jit.helper
 def search_node(position: Any, key: Word, depth: int, owner: int, needed: int, ply: int, memory: int) -> int:
     """Search one node and all below it.
@@ -197,7 +203,7 @@ def search_node(position: Any, key: Word, depth: int, owner: int, needed: int, p
             score_leaf(child, result, ply + 1, memory)
         else:
             asked = asked if PRUNES else NOTHING
-            is_known = search_node(child, salted_key(child, memory), depth - 1, mover, asked, ply + 1, memory)
+            is_known = search_below(child, salted_key(child, memory), depth - 1, mover, asked, ply + 1, memory)
             if read_int(memory + at.STATUS) != at.RUNNING:
                 return 0
         if is_known == 0:

@@ -53,6 +53,12 @@ def rank_captures(position: Any, table_move: int, begin: int, last: int) -> int:
     return 0
 
 
+@jit.self_call
+def quiescence_below(position: Any, key: int, alpha: int, beta: int, ply: int, fallen: int, memory: int) -> int:
+    """Call `quiescence` from itself."""
+    return quiescence(position, key, alpha, beta, ply, fallen, memory)
+
+
 @jit.helper
 def quiescence(position: Any, key: int, alpha: int, beta: int, ply: int, fallen: int, memory: int) -> int:
     """Search captures below the horizon.
@@ -118,9 +124,9 @@ def quiescence(position: Any, key: int, alpha: int, beta: int, ply: int, fallen:
             if SEES_CHECKS:
                 note_check(child, ply + 1, memory)
             if is_same_side:
-                score = quiescence(child, key, low, beta, ply + 1, fallen + 1, memory)
+                score = quiescence_below(child, key, low, beta, ply + 1, fallen + 1, memory)
             else:
-                score = -quiescence(child, key, -beta, -low, ply + 1, fallen + 1, memory)
+                score = -quiescence_below(child, key, -beta, -low, ply + 1, fallen + 1, memory)
         if read_int(memory + at.STATUS) != at.RUNNING:
             return 0
         if score > best:

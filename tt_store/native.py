@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import inspect
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from llvmlite import binding, ir
 from numba import config, njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -34,6 +36,7 @@ Integer = Any
 """A signed 64-bit integer: ``numpy.int64`` to the compiler, any integer to plain Python."""
 
 _compile = cast(Any, njit)  # Its type knows only some of its options.
+_emitting = cast(Any, cgutils)
 _WORD = ir.IntType(64)
 _WORD_MASK = 0xFFFF_FFFF_FFFF_FFFF
 _CACHE_LINE = 64
@@ -64,6 +67,47 @@ def spliced(function: Function) -> Function:
     return cast(Function, _compile(nogil=True, inline="always")(function))
 
 
+def self_call(plain: Function) -> Function:
+    """Turn a function of one line, which calls a compiled function, into that call where it stands in that function.
+
+    Numba types a recursive call by typing the whole function anew, at each such call and in each of its rounds: in the
+    kernel that took longer than all else. What is emitted here calls the function that it is emitted into.
+
+    Parameters
+    ----------
+    plain
+        Of arguments of the very types of the called function, an ``int64``; the plain Python twin calls that one.
+    """
+    if JIT_DISABLED:
+        return plain
+
+    called = plain.__code__.co_names[0]
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        if called not in builder.function.name:
+            raise TypeError(f"{plain.__name__} stands in {builder.function.name}, not in {called}")
+        convention, kinds = context.call_conv, signature.args
+        status, result = convention.call_function(builder, builder.function, signature.return_type, kinds, values)
+        with _emitting.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return result
+
+    def typed(_typing_context: Any, *kinds: Any) -> Any:
+        return types.int64(*map(types.unliteral, kinds)), generate
+
+    return cast(Function, intrinsic(_of_signature(typed, plain)))
+
+
+def _of_signature(typed: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a typing function the name and the parameters of the plain one: Numba reads their number there."""
+    names = ("typing_context", *inspect.signature(plain).parameters)
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    typed.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])  # type: ignore[attr-defined]
+    typed.__name__ = typed.__qualname__ = plain.__name__
+    typed.__doc__ = plain.__doc__
+    return typed
+
+
 def entry(function: Function) -> Function:
     """Compile a function that Python calls, without the GIL, in memory only."""
     return cast(Function, njit(nogil=True)(function))
@@ -87,25 +131,10 @@ def _primitive(result: Any, arguments: tuple[Any, ...], emit: Callable[..., Any]
         def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
             return emit(builder, *values)
 
-        def typed_one(_typing_context: Any, _first: Any) -> Any:
+        def typed(_typing_context: Any, *_kinds: Any) -> Any:
             return result(*arguments), generate
 
-        def typed_two(_typing_context: Any, _first: Any, _second: Any) -> Any:
-            return result(*arguments), generate
-
-        def typed_three(_typing_context: Any, _first: Any, _second: Any, _third: Any) -> Any:
-            return result(*arguments), generate
-
-        def typed_six(
-            _typing_context: Any, _first: Any, _second: Any, _third: Any, _fourth: Any, _fifth: Any, _sixth: Any
-        ) -> Any:
-            return result(*arguments), generate
-
-        # Numba reads the number of arguments from the typing function's own signature.
-        typed = {1: typed_one, 2: typed_two, 3: typed_three, 6: typed_six}[len(arguments)]
-        typed.__name__ = typed.__qualname__ = plain.__name__
-        typed.__doc__ = plain.__doc__
-        return cast(Function, intrinsic(typed))
+        return cast(Function, intrinsic(_of_signature(typed, plain)))
 
     return pair
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from search.jit import helper, inlined
+from search.jit import helper, inlined, self_call
 from search.rules import RulesError, mix, parameters, push_move
 from search.scores import DRAW, MATE, ONGOING, mate_distance
 from tt_store.native import Word, count_ones, read_int, write_int
@@ -245,6 +245,12 @@ def solve_leaf(position: Position, alpha: int, nodes: int, room: int) -> int:
     return value - soonest if value < DRAW else DRAW
 
 
+@self_call
+def last_plies_below(own: Word, mask: Word, alpha: int, nodes: int) -> int:
+    """Call `last_plies` from itself."""
+    return last_plies(own, mask, alpha, nodes)
+
+
 @helper
 def last_plies(own: Word, mask: Word, alpha: int, nodes: int) -> int:
     """Return the value of a position, fail-soft by a null window above alpha, where nobody wins with the next move.
@@ -292,7 +298,7 @@ def last_plies(own: Word, mask: Word, alpha: int, nodes: int) -> int:
         return DRAW
     best = -left
     while True:
-        score = -last_plies(other, mask | cell, -alpha - 1, nodes)
+        score = -last_plies_below(other, mask | cell, -alpha - 1, nodes)
         best = max(best, score)
         moves_left ^= cell
         if score > alpha or moves_left == NOTHING:

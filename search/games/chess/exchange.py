@@ -38,7 +38,7 @@ from search.games.chess.board import (
     promoted_kind,
 )
 from search.games.chess.moves import STEP
-from search.jit import helper, inlined
+from search.jit import helper, inlined, self_call
 from tt_store.layout import WORD_BYTES
 from tt_store.native import Word, constant_table, read_int
 
@@ -84,6 +84,12 @@ def _least_valuable(position: Position, men: Word) -> tuple[Word, int]:
     return found & ~(found - ONE), kind
 
 
+@self_call
+def _answer(position: Position, square: int, men: Word, side: Word, prize: int) -> int:
+    """Call `_best_recapture` from itself."""
+    return _best_recapture(position, square, men, side, prize)
+
+
 @helper
 def _best_recapture(position: Position, square: int, men: Word, side: Word, prize: int) -> int:
     """Return what a side gains at most by capturing a man worth `prize`, or 0 by leaving it.
@@ -105,7 +111,7 @@ def _best_recapture(position: Position, square: int, men: Word, side: Word, priz
     capturer, kind = _least_valuable(position, found & side)
     if kind == KING and found & ~side != NOTHING:
         return 0
-    answer = _best_recapture(position, square, men ^ capturer, ~side, exchange_value(kind))
+    answer = _answer(position, square, men ^ capturer, ~side, exchange_value(kind))
     return max(0, prize - answer)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from search.games.othello.board import DISC, NOTHING, SQUARES, Position, empties, final_discs, lowest
 from search.games.othello.lines import flips, reachable
 from search.games.othello.stability import most_discs
-from search.jit import helper, inlined
+from search.jit import helper, inlined, self_call
 from tt_store.layout import WORD_BYTES
 from tt_store.native import Word, as_int, count_ones, read_int, read_word, write_int
 
@@ -91,6 +91,12 @@ def last_two(own: Word, other: Word, first: Word, second: Word, alpha: int, node
     return best if best != -NO_DISCS else final_discs(own, other)
 
 
+@self_call
+def few_below(own: Word, other: Word, alpha: int, nodes: int) -> int:
+    """Call `last_few` from itself."""
+    return last_few(own, other, alpha, nodes)
+
+
 @helper
 def last_few(own: Word, other: Word, alpha: int, nodes: int) -> int:
     """Return the score with a few squares left, 3 or more, trying moves by parity alone."""
@@ -100,7 +106,7 @@ def last_few(own: Word, other: Word, alpha: int, nodes: int) -> int:
     if moves == NOTHING:
         if reachable(other, own) == NOTHING:
             return final_discs(own, other)
-        return -last_few(other, own, -alpha - 1, nodes)
+        return -few_below(other, own, -alpha - 1, nodes)
     left = count_ones(empty)
     if left >= BOUNDED_SQUARES and SQUARES - 2 * count_ones(other) <= alpha:
         bound = most_discs(own, other)
@@ -121,12 +127,18 @@ def last_few(own: Word, other: Word, alpha: int, nodes: int) -> int:
             first = lowest(rest)
             score = -last_two(other ^ flipped, own | flipped | square, first, rest ^ first, -alpha - 1, nodes)
         else:
-            score = -last_few(other ^ flipped, own | flipped | square, -alpha - 1, nodes)
+            score = -few_below(other ^ flipped, own | flipped | square, -alpha - 1, nodes)
         if score > best:
             best = score
             if score > alpha:
                 return best
     return best
+
+
+@self_call
+def sorted_below(own: Word, other: Word, alpha: int, nodes: int, room: int) -> int:
+    """Call `last_sorted` from itself."""
+    return last_sorted(own, other, alpha, nodes, room)
 
 
 @helper
@@ -147,7 +159,7 @@ def last_sorted(own: Word, other: Word, alpha: int, nodes: int, room: int) -> in
     if moves == NOTHING:
         if reachable(other, own) == NOTHING:
             return final_discs(own, other)
-        return -last_sorted(other, own, -alpha - 1, nodes, room)
+        return -sorted_below(other, own, -alpha - 1, nodes, room)
     if SQUARES - 2 * count_ones(other) <= alpha:
         bound = most_discs(own, other)
         if bound <= alpha:
@@ -157,7 +169,7 @@ def last_sorted(own: Word, other: Word, alpha: int, nodes: int, room: int) -> in
     for cursor in range(room, last, MOVE_BYTES):
         bring_least(cursor, last)
         square, flipped = read_word(cursor + WORD_BYTES), read_word(cursor + 2 * WORD_BYTES)
-        score = -last_sorted(other ^ flipped, own | flipped | square, -alpha - 1, nodes, room + ROW_BYTES)
+        score = -sorted_below(other ^ flipped, own | flipped | square, -alpha - 1, nodes, room + ROW_BYTES)
         if score > best:
             best = score
             if score > alpha:
