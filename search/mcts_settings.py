@@ -14,17 +14,17 @@ from tt_store.errors import RootsplitError
 from tt_store.layout import WORD_BYTES
 
 # Words of the workspace behind those of all searches.
-TREE_ADDRESS = 39 * WORD_BYTES
-TREE_NUMBER = 40 * WORD_BYTES
-TREE_CAPACITY = 41 * WORD_BYTES
-STREAM = 42 * WORD_BYTES
+TREE_ADDRESS = at.FIRST_FREE
+TREE_NUMBER = at.FIRST_FREE + 1 * WORD_BYTES
+TREE_CAPACITY = at.FIRST_FREE + 2 * WORD_BYTES
+STREAM = at.FIRST_FREE + 3 * WORD_BYTES
 """The random numbers of the running playout."""
-ORIGIN = 43 * WORD_BYTES
-FIRST_STREAM = 44 * WORD_BYTES
-EXPLORATION = 45 * WORD_BYTES
-FIRST_PLAY_URGENCY = 46 * WORD_BYTES
-EXPAND_AFTER = 47 * WORD_BYTES
-LONGEST_PLAYOUT = 48 * WORD_BYTES
+ORIGIN = at.FIRST_FREE + 4 * WORD_BYTES
+FIRST_STREAM = at.FIRST_FREE + 5 * WORD_BYTES
+EXPLORATION = at.FIRST_FREE + 6 * WORD_BYTES
+FIRST_PLAY_URGENCY = at.FIRST_FREE + 7 * WORD_BYTES
+EXPAND_AFTER = at.FIRST_FREE + 8 * WORD_BYTES
+LONGEST_PLAYOUT = at.FIRST_FREE + 9 * WORD_BYTES
 
 PATH_NODES, PATH_SIDES, PATH_FLOORS = at.LINES, at.LINES + at.LINE_BYTES, at.LINES + 2 * at.LINE_BYTES
 """Of each ply: its node, its side to move, and whether that has a sure draw. Other searches keep lines there."""

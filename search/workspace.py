@@ -90,10 +90,12 @@ DECIDED_SCORE = 42 * WORD_BYTES
 
 NEWS_ADDRESS = 43 * WORD_BYTES
 """Of the machine's ring of deep entries; see `tt_store.news`."""
-
 OWN_CELL_ADDRESS = 44 * WORD_BYTES
 OWN_TASK_ID = 45 * WORD_BYTES
 """A second cell that ends the task, whatever it says: of a worker that searches another's task."""
+
+FIRST_FREE = 46 * WORD_BYTES
+"""From here on words of the header are an algorithm's own; see `search.mcts_settings`."""
 
 KILLERS = _HEADER_WORDS * WORD_BYTES
 KILLERS_A_PLY = 2
