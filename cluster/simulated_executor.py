@@ -23,6 +23,7 @@ from typing import NamedTuple
 from cluster.executor import Event, Numbers, ResultEvent
 from cluster.records import Task, TaskResult, WorkerInfo
 from cluster.simulated_worker import ControlMessage, SimulatedBoards, SimulatedWorker
+from cluster.task_runner import following_status
 from search import workspace as at
 from search.controls import CONTROL_WORDS, Controls
 from search.flags import Flags
@@ -131,7 +132,6 @@ class SimulatedExecutor:
         with None, a worker has its turn."""
         self._boards = SimulatedBoards()
         self._worker_of: dict[int, int] = {}
-        self._stop_epoch = 0
         self._is_closed = False
         step_nodes = max(1, int(model.step_s * model.node_rate))
         self._workers = [
@@ -210,7 +210,6 @@ class SimulatedExecutor:
 
     def stop(self, epoch: int) -> None:
         """End all tasks up to an epoch, at their next step."""
-        self._stop_epoch = max(self._stop_epoch, epoch)
         for controls in self._controls:
             controls.stop(epoch)
         for worker in self._workers:
@@ -263,7 +262,7 @@ class SimulatedExecutor:
             game, self._segments[machine], self._controls[machine], flags=flags, slot=slot, notice=notice,
             turns=turns, step_nodes=step_nodes,
         )  # fmt: skip
-        worker = SimulatedWorker(WorkerInfo(f"machine {machine}", number), machine, slot, searcher, turns)
+        worker = SimulatedWorker(WorkerInfo(f"machine {machine}", number), machine, searcher, turns)
         worker.thread = threading.Thread(target=worker.work, name=f"rootsplit-simulated-{number}", daemon=True)
         worker.thread.start()
         return worker
@@ -308,8 +307,9 @@ class SimulatedExecutor:
                     self._wake(other, time_s + self.model.board_s)
         elif worker.follow is not None:
             worker.deliver(time_s)
-            if worker.following() != at.RUNNING:
-                self._answer(worker, worker.end_following(worker.follow, self.model.node_rate), time_s)
+            status = following_status(worker.controls, worker.follow, worker.followed_nodes.nodes)
+            if status != at.RUNNING:
+                self._answer(worker, worker.end_following(worker.follow, status, self.model.node_rate), time_s)
                 return False
             worker.task = self._boards.task_for(worker, worker.follow)
         worker.nodes_seen = 0
@@ -330,7 +330,7 @@ class SimulatedExecutor:
             raise RunFailedError(f"a simulated worker failed: {worker.failure}") from worker.failure
         result, task = worker.result, worker.task
         if result is None or task is None:
-            nodes = worker.controls.progress(worker.slot)
+            nodes = worker.controls.progress(worker.searcher.slot)
             time_s += max(1, nodes - worker.nodes_seen) / self.model.node_rate
             worker.nodes_seen = nodes
             worker.has_turn = True

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cluster.records import Task, TaskResult, WorkerInfo
-from cluster.task_runner import answered, followed, search_task
+from cluster.task_runner import answered, followed, search_task, taken_up
 from search import workspace as at
 from search.controls import Controls
 from search.searchers import AnySearcher
@@ -31,7 +31,6 @@ class SimulatedWorker:
 
     info: WorkerInfo
     machine: int
-    slot: int
     searcher: AnySearcher
     turns: Turns
     inbox: deque[Task] = field(default_factory=deque)
@@ -94,20 +93,10 @@ class SimulatedWorker:
             else:
                 self.controls.set_bound(message.task_id, message.bound)
 
-    def following(self) -> int:
-        """Return the status of following: `RUNNING`, or why it ends."""
-        follow = self.follow
-        if follow is None or self.controls.is_stopped(follow.epoch):
-            return at.STOPPED
-        if self.controls.is_aborted(follow.task_id):
-            return at.ABORTED
-        return at.RUNNING if self.followed_nodes.nodes < follow.node_limit else at.OUT_OF_NODES
-
-    def end_following(self, follow: Task, node_rate: float) -> TaskResult:
+    def end_following(self, follow: Task, status: int, node_rate: float) -> TaskResult:
         """Stop following, and return what came of it."""
-        status, statistics = self.following(), self.followed_nodes
         self.follow = None
-        return followed(follow, status, statistics, statistics.nodes / node_rate)
+        return followed(follow, status, self.followed_nodes, self.followed_nodes.nodes / node_rate)
 
 
 class SimulatedBoards:
@@ -125,11 +114,10 @@ class SimulatedBoards:
     def task_for(self, worker: SimulatedWorker, follow: Task) -> Task | None:
         """Return the task that a follower is to take up, None if there is none or it has been at it."""
         led = self._led.get((worker.machine, follow.board))
-        if led is None or led.epoch != follow.epoch or led.task_id == worker.followed_id:
-            return None
-        worker.followed_id = led.task_id
-        left = follow.node_limit - worker.followed_nodes.nodes
-        return led._replace(node_limit=min(led.node_limit, left))
+        task = taken_up(follow, led, worker.followed_id, worker.followed_nodes.nodes)
+        if task is not None:
+            worker.followed_id = task.task_id
+        return task
 
     def end_led(self, worker: SimulatedWorker, task: Task, result: TaskResult) -> TaskResult:
         """End a leader's task, and return its result or a follower's answer."""

@@ -13,6 +13,7 @@ import time
 from cluster.records import RecordError, Task, TaskResult, pack_results, pack_tasks, unpack_results, unpack_tasks
 from search import workspace as at
 from search.boards import MOST_BYTES, Board
+from search.controls import Controls
 from search.searcher import Job
 from search.searchers import AnySearcher
 from search.statistics import Statistics
@@ -87,6 +88,42 @@ def followed(task: Task, status: int, statistics: Statistics, busy_s: float) -> 
     return TaskResult(task.task_id, task.epoch, 0, task.alpha, task.beta, status, (), statistics, busy_s)
 
 
+def following_status(controls: Controls, task: Task, nodes: int) -> int:
+    """Return the status of a task that follows others, as a kernel would: `RUNNING` if it goes on.
+
+    Parameters
+    ----------
+    controls
+        The machine's control words.
+    task
+        That tells whose to take up.
+    nodes
+        Spent on it so far.
+    """
+    if controls.is_stopped(task.epoch):
+        return at.STOPPED
+    if controls.is_aborted(task.task_id):
+        return at.ABORTED
+    return at.RUNNING if nodes < task.node_limit else at.OUT_OF_NODES
+
+
+def taken_up(task: Task, led: Task | None, last_id: int, nodes: int) -> Task | None:
+    """Return a leader's task as a follower searches it; None if it is of another epoch, or the last one still.
+
+    Parameters
+    ----------
+    task, nodes
+        As for `following_status`.
+    led
+        What the leader is at, if anything.
+    last_id
+        Number of the task that the follower took up last, 0 if none.
+    """
+    if led is None or led.epoch != task.epoch or led.task_id == last_id:
+        return None
+    return led._replace(node_limit=min(led.node_limit, task.node_limit - nodes))
+
+
 def _lead(searcher: AnySearcher, task: Task) -> TaskResult:
     """Search a task with whoever follows its board."""
     controls, text = searcher.controls, pack_tasks([task])
@@ -119,16 +156,17 @@ def _follow(searcher: AnySearcher, task: Task) -> TaskResult:
     controls = searcher.controls
     tasks, answers = controls.task_board(task.board), controls.answer_board(task.board)
     statistics, busy_s, last_id, waiting_since_s = Statistics(), 0.0, 0, time.perf_counter()
-    while (status := _status(searcher, task, statistics)) == at.RUNNING:
-        led = _led_task(tasks, task.epoch, last_id)
+    while (status := following_status(controls, task, statistics.nodes)) == at.RUNNING:
+        # A look at the number alone costs little; it is 0 before the first task.
+        is_new = tasks.number not in (0, last_id)
+        led = taken_up(task, _led_task(tasks), last_id, statistics.nodes) if is_new else None
         if led is None:
             waited_s = time.perf_counter() - waiting_since_s
             controls.show_progress(searcher.slot, int(waited_s * 1e6))
             time.sleep(min(_LONGEST_WAIT_S, max(_SHORTEST_WAIT_S, _PATIENCE * waited_s)))
             continue
         last_id = led.task_id
-        left = task.node_limit - statistics.nodes
-        result = search_task(searcher, led._replace(node_limit=min(led.node_limit, left)), task.task_id)
+        result = search_task(searcher, led, task.task_id)
         statistics, busy_s = statistics.merged(result.statistics), busy_s + result.elapsed_s
         text = pack_results([result])
         if result.is_finished and len(text) <= MOST_BYTES:
@@ -139,19 +177,8 @@ def _follow(searcher: AnySearcher, task: Task) -> TaskResult:
     return followed(task, status, statistics, busy_s)
 
 
-def _status(searcher: AnySearcher, task: Task, statistics: Statistics) -> int:
-    """Tell whether a follower goes on, as a kernel would."""
-    if searcher.controls.is_stopped(task.epoch):
-        return at.STOPPED
-    if searcher.controls.is_aborted(task.task_id):
-        return at.ABORTED
-    return at.RUNNING if statistics.nodes < task.node_limit else at.OUT_OF_NODES
-
-
-def _led_task(board: Board, epoch: int, last_id: int) -> Task | None:
-    """Return the task on a board; None if there is none of this epoch, or it is the last one still."""
-    if board.number in (0, last_id):
-        return None
+def _led_task(board: Board) -> Task | None:
+    """Return the task on a board, None if there is none."""
     written = board.read()
     if written is None:
         return None
@@ -160,4 +187,4 @@ def _led_task(board: Board, epoch: int, last_id: int) -> Task | None:
     except (RecordError, ValueError):
         # Not a task of ours, whatever wrote it: nobody follows it.
         return None
-    return task if task.epoch == epoch and task.task_id == written[0] else None
+    return task if task.task_id == written[0] else None

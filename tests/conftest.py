@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -32,6 +33,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("ray") is not None or item.path.stem in WATCHERS:
             item.add_marker(pytest.mark.alone)
+
+
+def run_without_jit(file: str, warnings: str) -> subprocess.CompletedProcess[str]:
+    """Run a test file as plain Python, with its warnings treated as ``-W`` says."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", warnings, file]
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
 
 
 class Ending(NamedTuple):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import run_without_jit
 from noting import contents, machine, news_of, note, note_all, random_entries
 
 from search.algorithms import flags_for
@@ -152,8 +149,6 @@ def test_a_search_whose_news_are_wanted_is_the_same(name: str, text: str, depth:
 
 @pytest.mark.skipif(JIT_DISABLED, reason="this is the run with the JIT off")
 def test_all_of_this_with_the_jit_off() -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore::RuntimeWarning", __file__]
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    run = subprocess.run(command, cwd=Path(__file__).parents[1], env=environment, capture_output=True, text=True)
+    run = run_without_jit(__file__, "ignore::RuntimeWarning")
     assert run.returncode == 0, run.stdout
     assert "1 skipped" in run.stdout

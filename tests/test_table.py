@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import random
-import subprocess
-import sys
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import run_without_jit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -370,8 +367,6 @@ def test_a_short_is_written_among_others() -> None:
 
 @pytest.mark.skipif(JIT_DISABLED, reason="this is the run with the JIT off")
 def test_all_of_this_with_the_jit_off() -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", __file__]
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    run = subprocess.run(command, cwd=Path(__file__).parents[1], env=environment, capture_output=True, text=True)
+    run = run_without_jit(__file__, "error")
     assert run.returncode == 0, run.stdout
     assert "1 skipped" in run.stdout
