@@ -1,4 +1,4 @@
-"""The evaluation of chess: symmetry, each term beside a slow twin, bounds, and what is known of end games."""
+"""The evaluation of chess: the network beside slow twins, symmetry, bounds, and what is known of end games."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -20,19 +19,16 @@ from search import jit
 from search import workspace as at
 from search.flags import Flags
 from search.game_files import load_game
-from search.games.chess import mirror, parse, pass_turn, text
-from search.games.chess.evaluation import phase, term_sums
-from search.games.chess.features import TERMS, extract
-from search.games.chess.king_safety import MOST_DANGER, danger_value
+from search.games.chess import mirror, parse, text
+from search.games.chess.layers import INPUTS, LAST_UNIT, UNIT, Layers, pack, unpack
+from search.games.chess.network import BUCKETS, MEMORY_WORDS, network_value, plain_network_value
+from search.games.chess.network_weights import HIDDEN, OFFSETS, PACKED, SCALE
 from search.games.chess.selfplay import Plan, Player
-from search.games.chess.terms import FULL_PHASE, OFFSETS, end_half, middle_half, packed_weights
-from search.games.chess.weights import DANGER, WEIGHTS
 from search.referee import Referee
 from search.scores import MATE, MATE_BOUND
 from tt_store.layout import WORD_BYTES
 
 chess = pytest.importorskip("chess", reason="python-chess is the board of the slow twin")
-chess_terms = pytest.importorskip("chess_terms")
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 STARTS = (
@@ -72,28 +68,71 @@ def value_of(fen: str) -> int:
 
 
 @njit
-def sums_of(position: Any, weights: int) -> tuple[int, int, int]:
-    return term_sums(position, weights)
+def kept_up_to_date(position: Any, memory: int) -> int:
+    return network_value(position, memory)
 
 
 @njit
-def sums_after_passing(position: Any, weights: int) -> tuple[int, int, int]:
-    return term_sums(pass_turn(position), weights)
+def from_nothing(position: Any) -> int:
+    return plain_network_value(position)
 
 
-@njit
-def phase_of(position: Any) -> int:
-    return phase(position)
+def on_a_board(board: chess.Board) -> float:
+    """Return the network's estimate of a board by real numbers, from the weights and python-chess alone."""
+    layers = unpack(PACKED, HIDDEN, OFFSETS)
+    bucket = (len(board.piece_map()) - 1) * BUCKETS // 32
+    kinds = (chess.PAWN, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.KING, chess.QUEEN)
+    total = layers.offsets[bucket] / (UNIT * LAST_UNIT)
+    for weights, side in zip(layers.last[bucket], (board.turn, not board.turn), strict=True):
+        view = layers.bias.astype(float)
+        for square, man in board.piece_map().items():
+            seen = square if side == chess.WHITE else chess.square_mirror(square)
+            view += layers.rows[(man.color != side) * INPUTS // 2 + kinds.index(man.piece_type) * 64 + seen]
+        total += (np.clip(view / UNIT, 0, 1) ** 2) @ (weights / LAST_UNIT)
+    return float(total * SCALE)
 
 
-@njit
-def halves_of(packed: int) -> tuple[int, int]:
-    return middle_half(packed), end_half(packed)
+def test_the_network_is_the_same_however_its_views_were_made() -> None:
+    """By games, whose positions differ by a move, and by jumps between them; and as its definition says."""
+    memory = np.zeros(MEMORY_WORDS, np.int64)
+    positions = list(random_positions(2, 1_500))
+    shuffled = random.Random(3).sample(positions, 500)
+    for position in (*positions, *shuffled):
+        game_position = referee().game.position(position)
+        value_here = from_nothing(game_position)
+        assert kept_up_to_date(game_position, memory.ctypes.data) == value_here, text(position)
+    for position in shuffled[:200]:
+        board = chess.Board(text(position))
+        assert abs(from_nothing(referee().game.position(position)) - on_a_board(board)) <= 2, board.fen()
 
 
-@njit
-def value_of_danger(units: int) -> int:
-    return danger_value(units)
+def test_packed_layers_are_found_again() -> None:
+    rng = np.random.default_rng(4)
+    layers = Layers(
+        rng.integers(-500, 500, (INPUTS, 32)).astype(np.int16),
+        rng.integers(-500, 500, 32).astype(np.int16),
+        rng.integers(-127, 128, (3, 2, 32)).astype(np.int16),
+        np.array([-1, 0, 99_999]),
+    )
+    again = unpack(pack(layers), 32, (-1, 0, 99_999))
+    for before, after in zip(layers, again, strict=True):
+        assert np.array_equal(before, after)
+
+
+def test_no_view_runs_over() -> None:
+    """A view is a sum of 16 bits: the thirty-two largest weights of each unit must fit, and a last weight a byte."""
+    layers = unpack(PACKED, HIDDEN, OFFSETS)
+    sizes = np.sort(np.abs(layers.rows.astype(int)), axis=0)[-32:].sum(axis=0) + np.abs(layers.bias)
+    assert sizes.max() < 1 << 15
+    assert np.abs(layers.last).max() <= 127
+
+
+def test_more_men_are_worth_more() -> None:
+    ranks = ("RNBQKBNR", "RNBQKBNR".replace("B", "1", 1), "1NBQKBNR", "RNB1KBNR")
+    whole, bishop, rook, queen = (value_of(f"rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/{rank} w kq - 0 1") for rank in ranks)
+    assert whole > bishop + 150
+    assert bishop > rook + 50
+    assert rook > queen + 100
 
 
 def test_twins_are_worth_the_same() -> None:
@@ -102,53 +141,6 @@ def test_twins_are_worth_the_same() -> None:
         values.add(value(position))
         assert value(mirror(position)) == value(position), text(position)
     assert len(values) > 500
-
-
-def test_the_sides_are_treated_alike() -> None:
-    """Passing changes the signs, but for the tempo, and for races of pawns, where the tempo decides."""
-    weights = packed_weights()
-    weights[OFFSETS["tempo"]] = weights[OFFSETS["passed_unstoppable"]] = 0
-    for position in random_positions(2, 2_000):
-        score, to_other, to_own = sums_of(position, weights.ctypes.data)
-        assert sums_after_passing(position, weights.ctypes.data) == (-score, to_own, to_other), text(position)
-
-
-def test_each_term_is_what_its_slow_twin_counts() -> None:
-    positions = list(random_positions(3, 260))
-    features = extract(positions)
-    places = {name: range(OFFSETS[name], OFFSETS[name] + len(WEIGHTS[name])) for name in OFFSETS if name in WEIGHTS}
-    units = {name: range(OFFSETS[name] - TERMS, OFFSETS[name] - TERMS + len(DANGER[name])) for name in DANGER}
-    met: Counter[str] = Counter()
-    for position, counts, attack in zip(positions, features.counts, features.attack, strict=True):
-        board = chess.Board(text(position))
-        for columns, row, expected in (
-            (places, counts, chess_terms.counts_of(board)),
-            (units, attack, chess_terms.danger_of(board)),
-        ):
-            found = {(name, place): int(row[column]) for name, r in columns.items() for place, column in enumerate(r)}
-            assert {term: number for term, number in found.items() if number} == expected, board.fen()
-            met.update({name for name, _place in expected})
-    rare = {name for name in (*places, *units) if met[name] < 3}
-    assert rare <= {"passed_unstoppable"}, met
-
-
-def test_the_sum_of_men_on_squares_is_incremental() -> None:
-    for position in random_positions(4, 500):
-        assert parse(text(position)).score == position.score
-
-
-def test_packed_halves_keep_their_signs() -> None:
-    for middle in (-3000, -1, 0, 1, 2999):
-        for end in (-3000, -1, 0, 1, 2999):
-            assert halves_of((middle << 32) + end) == (middle, end)
-
-
-def test_danger_grows_with_its_square_and_has_a_limit() -> None:
-    values = [halves_of(value_of_danger(units)) for units in range(-50, MOST_DANGER + 200)]
-    assert values == sorted(values)
-    assert values[0] == values[50] == (0, 0)
-    assert values[-1] == halves_of(value_of_danger(MOST_DANGER))
-    assert values[50 + 100][0] > 3 * values[50 + 50][0]
 
 
 @pytest.mark.parametrize(
@@ -168,12 +160,6 @@ def test_estimates_never_look_like_mates(fen: str) -> None:
             assert -MATE_BOUND < value_of(board.fen()) < MATE_BOUND
 
 
-def test_the_phase_falls_from_the_start_to_bare_kings() -> None:
-    assert phase_of(parse("")) == FULL_PHASE
-    assert phase_of(parse("QQQ1k3/8/8/8/8/8/8/RNBQKBNR b - - 0 1".replace("QQQ1k3", "4k3"))) == FULL_PHASE // 2
-    assert phase_of(parse("4k3/pppp4/8/8/8/8/PPPP4/4K3 w - - 0 1")) == 0
-
-
 @pytest.mark.parametrize(
     ("fen", "is_drawn"),
     [
@@ -191,12 +177,6 @@ def test_the_phase_falls_from_the_start_to_bare_kings() -> None:
 def test_what_can_hardly_be_won_is_worth_little(fen: str, is_drawn: bool) -> None:
     assert (abs(value_of(fen)) < 60) == is_drawn, value_of(fen)
     assert value(mirror(parse(fen))) == value_of(fen)
-
-
-def test_bishops_of_opposite_colours_are_worth_less() -> None:
-    same, opposite = (value_of(f"{black}/5pk1/4p3/8/3P4/3B2PP/6K1/8 w - - 0 1") for black in ("4b3", "3b4"))
-    assert min(same, opposite) > 0
-    assert opposite < 0.7 * same
 
 
 def test_a_bare_king_is_driven_to_the_edge_and_to_the_right_corner() -> None:
@@ -245,7 +225,7 @@ def estimate_of(position: Any, memory: int) -> int:
 
 
 def test_a_remembered_estimate_is_the_estimate() -> None:
-    """Also of positions that differ in their clocks alone, where another one has taken the cell, and by the pawns."""
+    """Also of positions that differ in their clocks alone, where another one has taken the cell, and by the network."""
     game = referee().game
     memory = np.zeros(at.workspace_words(game.max_moves, game.memory_words, game.history_words), np.int64)
     positions = [*random_positions(5, 300)]
@@ -255,8 +235,7 @@ def test_a_remembered_estimate_is_the_estimate() -> None:
     cells = memory[at.KNOWN_ESTIMATES // WORD_BYTES : at.MOVES // WORD_BYTES]
     assert 200 < np.count_nonzero(cells) <= 315
     begin = at.memory_offset(game.max_moves) // WORD_BYTES
-    pawns = memory[begin : begin + game.memory_words]
-    assert 200 < np.count_nonzero(pawns) <= 3 * 315
+    assert np.count_nonzero(memory[begin : begin + game.memory_words]) > game.memory_words // 2
     assert not memory[begin + game.memory_words :].any()
     cells[:] ^= 1 << 16
     for position in positions:

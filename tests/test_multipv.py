@@ -344,7 +344,8 @@ def test_no_mate_is_shorter_than_a_proof(one_core: Session) -> None:
     found = [line.score for lines in report.iteration_lines for line in lines if mate_distance(line.score) is not None]
     assert set(found) == {12 - MATE}
     report = ask(one_core, MATED_IN_SIX, 4, depth=14)
-    assert report.best_move == "e5f4"
+    # Mated in seven after either.
+    assert report.best_move in ("e5f4", "e5e4")
     kings = [line for line in report.lines if line.move in ("h2g1", "h2h1")]
     assert len(kings) == 2
     assert all(line.score == 12 - MATE if line.is_solved else line.score >= 12 - MATE for line in kings)

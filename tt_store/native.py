@@ -13,7 +13,7 @@ import hashlib
 import inspect
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 # OpenBLAS, which comes with NumPy, would start a thread a core that spins for a while; nothing here uses it.
@@ -142,62 +142,14 @@ def _primitive(result: Any, arguments: tuple[Any, ...], emit: Callable[..., Any]
 def word_primitive(emit: Callable[..., Any], arguments: int) -> Callable[[Function], Function]:
     """Pair an LLVM emitter of a function of 1, 2, 3 or 6 words, which returns a word, with its plain Python twin.
 
-    For games whose rules are fastest by instructions that work on many words at once, as the lanes of a vector
-    (`lanes_of`, `join_lanes`) or as one wide integer (`join_words`).
+    For games whose rules are fastest by instructions that work on many words at once: see `tt_store.lanes`.
     """
     return _primitive(types.uint64, (types.uint64,) * arguments, emit)
 
 
-def lanes_of(words: Sequence[int]) -> Any:
-    """Return a constant vector of 64-bit words for an emitter."""
-    return ir.Constant(ir.VectorType(_WORD, len(words)), [ir.Constant(_WORD, word) for word in words])
-
-
-def spread(builder: Any, word: Any, lanes: int) -> Any:
-    """Emit a vector whose lanes all hold a word."""
-    kind = ir.VectorType(_WORD, lanes)
-    single = builder.insert_element(ir.Constant(kind, ir.Undefined), word, ir.IntType(32)(0))
-    same = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [ir.IntType(32)(0)] * lanes)
-    return builder.shuffle_vector(single, ir.Constant(kind, ir.Undefined), same)
-
-
-def rotate_lanes(builder: Any, vector: Any, steps: Any) -> Any:
-    """Emit the rotation of each lane to the left by the bits that the same lane of a constant vector says."""
-    name = f"llvm.fshl.v{vector.type.count}i64"
-    signature = ir.FunctionType(vector.type, [vector.type] * 3)
-    rotate = builder.module.globals.get(name) or ir.Function(builder.module, signature, name)
-    return builder.call(rotate, [vector, vector, steps])
-
-
-def load_lanes(builder: Any, address: Any, lanes: int) -> Any:
-    """Emit the load of words that follow each other from an address on, a multiple of their size."""
-    kind = ir.VectorType(_WORD, lanes)
-    return builder.load(builder.inttoptr(address, kind.as_pointer()), align=lanes * 8)
-
-
-def count_leading_zeros(builder: Any, vector: Any) -> Any:
-    """Emit the number of zero bits above the highest one in each lane; void where a lane is zero."""
-    name = f"llvm.ctlz.v{vector.type.count}i64"
-    signature = ir.FunctionType(vector.type, [vector.type, ir.IntType(1)])
-    leading = builder.module.globals.get(name) or ir.Function(builder.module, signature, name)
-    return builder.call(leading, [vector, ir.IntType(1)(1)])
-
-
-def join_lanes(builder: Any, vector: Any) -> Any:
-    """Emit the word of all bits that any lane has."""
-    name = f"llvm.vector.reduce.or.v{vector.type.count}i64"
-    signature = ir.FunctionType(_WORD, [vector.type])
-    join = builder.module.globals.get(name) or ir.Function(builder.module, signature, name)
-    return builder.call(join, [vector])
-
-
-def join_words(builder: Any, words: Sequence[Any]) -> Any:
-    """Emit one wide integer of some words, the lowest first."""
-    kind = ir.IntType(64 * len(words))
-    wide = builder.zext(words[0], kind)
-    for index, word in enumerate(words[1:], 1):
-        wide = builder.or_(wide, builder.shl(builder.zext(word, kind), kind(64 * index)))
-    return wide
+def int_primitive(emit: Callable[..., Any], arguments: int) -> Callable[[Function], Function]:
+    """Pair an LLVM emitter of a function of so many signed words, such as addresses, with its plain Python twin."""
+    return _primitive(types.int64, (types.int64,) * arguments, emit)
 
 
 def _pointer(builder: Any, address: Any) -> Any:

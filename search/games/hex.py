@@ -28,8 +28,9 @@ from search.jit import helper, inlined
 from search.random_stream import draw
 from search.rules import RulesError, mix, parameters, push_move
 from search.scores import MATE, ONGOING
+from tt_store.lanes import join_words
 from tt_store.layout import WORD_BYTES
-from tt_store.native import Integer, Word, as_word, join_words, read_int, trailing_zeros, word_primitive, write_int
+from tt_store.native import Integer, Word, as_word, read_int, trailing_zeros, word_primitive, write_int
 
 SUMMARY = "Hex, 11x11 without swap; a position is the moves played, such as f6e8"
 PARAMETERS = "the size of another board, 2 to 13, such as 7 or 7x7"

@@ -7,10 +7,10 @@ from search.games.chess.fen import START, mirror, parse, text
 from search.games.chess.keys import key
 from search.games.chess.legality import in_check, may_check
 from search.games.chess.moves import MAX_MOVES, captures, count_moves, moves
+from search.games.chess.network import MEMORY_WORDS
 from search.games.chess.notation import move_text, parse_move, score_text
 from search.games.chess.ordering import HISTORY_SIZE, is_quiet, move_slot, order
 from search.games.chess.outcome import outcome, stuck
-from search.games.chess.pawn_memory import MEMORY_WORDS
 from search.games.chess.play import pass_turn, play
 
 __all__ = [

@@ -72,8 +72,6 @@ class Position(NamedTuple):
     """Who is to move, clocks, and how castling is written: see the drawing."""
     key: np.uint64
     """Zobrist hash of all but the clocks."""
-    score: np.int64
-    """Sum of the piece-square values for the side to move: see `search.games.chess.weights`."""
 
 
 @inlined

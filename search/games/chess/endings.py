@@ -1,12 +1,10 @@
-"""End games that the sum of the terms judges wrongly: drawish ones, and the art of mating a bare king."""
+"""End games that are known better than by the network: what hardly wins, and the art of mating a bare king."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from search.games.chess.board import DARK_SQUARES, FILE_A, FILE_H, NOTHING, Position, bit, occupied, own_king
-from search.games.chess.pawns import passed_pawns
-from search.games.chess.terms import FULL_PHASE
 from search.games.chess.views import distance
 from search.jit import helper, inlined
 from tt_store.native import Word, count_ones, trailing_zeros
@@ -14,14 +12,12 @@ from tt_store.native import Word, count_ones, trailing_zeros
 NORMAL = 64
 """The scale of a position that is won or lost as its value says."""
 DRAWN, HARDLY_WON, DRAWISH = 0, 4, 14
-OPPOSITE_BISHOPS, OPPOSITE_BISHOPS_A_PASSED_PAWN = 18, 5
-OPPOSITE_BISHOPS_WITH_MORE = 46
-FEW_PAWNS, A_PAWN = 40, 6
-"""The fewer pawns are left to win with, the more is drawn (Heinz 2000)."""
 
 MINOR, MAJOR, MIGHTIEST = 3, 5, 9
 """What pieces weigh where only their balance is asked for."""
 ENOUGH_TO_MATE = 5
+MIGHT = 100
+"""What a unit of might is worth against a bare king, in centipawns."""
 EDGE_STEP, KING_STEP, CORNER_STEP = 12, 20, 60
 
 
@@ -34,21 +30,19 @@ def might(view: Position, men: Word) -> int:
 
 
 @helper
-def bare_king(view: Position) -> int:
-    """Return what it is worth to a side that the other has a king alone, which it drives to the edge to mate it.
+def mating_value(view: Position) -> int:
+    """Return what it is worth to a side that the other has a king alone, 0 where that cannot be mated by force.
 
-    With bishop and knight, to a corner of the bishop's colour.
+    The king is driven to the edge; with bishop and knight, to a corner of the bishop's colour.
     """
-    others = occupied(view) & ~view.own
-    if others & ~view.kings != NOTHING:
-        return 0
     # Knights alone do not force mate.
     if might(view, view.own) < ENOUGH_TO_MATE or view.pawns | view.diagonals | view.straights == NOTHING:
         return 0
-    king = trailing_zeros(view.kings & others)
+    king = trailing_zeros(view.kings & ~view.own)
     file, rank = king & 7, king >> 3
     from_edge = min(file, 7 - file) + min(rank, 7 - rank)
-    score = EDGE_STEP * (6 - from_edge) + KING_STEP * (7 - distance(own_king(view), king))
+    score = MIGHT * (might(view, view.own) + count_ones(view.pawns))
+    score += EDGE_STEP * (6 - from_edge) + KING_STEP * (7 - distance(own_king(view), king))
     bishops = view.diagonals & ~view.straights
     if view.pawns | view.straights == NOTHING and bishops & (bishops - np.uint64(1)) == NOTHING:
         # Steps along the diagonal to the nearest corner of the bishop's colour; a1 is dark.
@@ -59,38 +53,19 @@ def bare_king(view: Position) -> int:
 
 
 @helper
-def scale(view: Position, phase: int) -> int:
-    """Return how much of its advantage a side can hope to win, 0..`NORMAL`; `view` is that side's."""
-    own, others = view.own, occupied(view) & ~view.own
-    pawns = view.pawns & own
-    ahead = might(view, own) - might(view, others)
-    if pawns == NOTHING:
-        return _without_pawns(view, ahead)
-    bishops = view.diagonals & ~view.straights
-    if is_wrong_corner(view, bishops):
-        return DRAWN
-    factor = min(NORMAL, FEW_PAWNS + A_PAWN * count_ones(pawns))
-    own_bishop, other_bishop = bishops & own, bishops & others
-    if count_ones(own_bishop) == 1 and count_ones(other_bishop) == 1:
-        is_opposite = (own_bishop & DARK_SQUARES == NOTHING) != (other_bishop & DARK_SQUARES == NOTHING)
-        if is_opposite:
-            if might(view, own) == MINOR and might(view, others) == MINOR:
-                freed = OPPOSITE_BISHOPS_A_PASSED_PAWN * count_ones(passed_pawns(view))
-                factor = min(factor, OPPOSITE_BISHOPS + freed)
-            else:
-                factor = min(factor, OPPOSITE_BISHOPS_WITH_MORE)
-    # All of this is about the end game.
-    return NORMAL - (NORMAL - factor) * (FULL_PHASE - phase) // FULL_PHASE
+def scale(view: Position) -> int:
+    """Return how much of its advantage a side can hope to win, 0..`NORMAL`; `view` is that side's.
 
-
-@helper
-def _without_pawns(view: Position, ahead: int) -> int:
-    """Return the scale for a side without pawns: a minor piece more wins nothing, and two knights do not mate."""
+    A minor piece more wins nothing without pawns, nor do two knights, nor rook pawns with the wrong bishop.
+    """
     own, others = view.own, occupied(view) & ~view.own
+    if view.pawns & own != NOTHING:
+        return DRAWN if is_wrong_corner(view, view.diagonals & ~view.straights) else NORMAL
     is_two_knights = own & ~(view.knights | view.kings) == NOTHING and count_ones(own) == 3
     if might(view, own) < ENOUGH_TO_MATE or is_two_knights:
         # Two knights may only hope where the other side has a pawn that keeps it from stalemate.
         return DRAWN if view.pawns == NOTHING else HARDLY_WON
+    ahead = might(view, own) - might(view, others)
     return DRAWISH if ahead <= MINOR and others & ~view.kings != NOTHING else NORMAL
 
 

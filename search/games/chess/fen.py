@@ -39,7 +39,6 @@ from search.games.chess.placement import (
     square_name,
     write_board,
 )
-from search.games.chess.terms import full_score
 from search.rules import RulesError
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -154,7 +153,6 @@ def _assemble(board: Board, marks: list[int], state: int) -> Position:
         marks=np.uint64(sum(1 << square for square in turned_marks)),
         state=np.int64(state),
         key=full_key(men, turned_marks, state),
-        score=full_score(men),
     )
 
 

@@ -1,154 +1,146 @@
-"""The fit of the weights to the results of games: Texel's method (Österlund 2014), by gradients.
+"""The fit of the network to positions of games: the logistic loss, by gradients.
 
-A position's evaluation ``e`` predicts White's share of the point as ``1 / (1 + 10^(-k e / 400))``; the weights are
-moved so that the predictions become likely (logistic loss). The gradient is exact: but for the danger to the
-kings, whose square counts, the evaluation is linear in its weights. The steps are those of Adam (Kingma and Ba 2014).
+A position's estimate ``e``, in units of the last layer, predicts the mover's share as ``1 / (1 + exp(-e))``. The aim is
+a mean of the share that it got and of what the search's score predicts: results alone are noisy. The steps are those of
+Adam (Kingma and Ba 2014), their length falls as a cosine; half of the positions, anew in each epoch, are seen in a
+mirror, files a and h exchanged.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from search.games.chess import weights as table
-from search.games.chess.features import COLUMNS, TERMS, Features
-from search.games.chess.king_safety import END_SHIFT, MIDDLE_SHIFT, MOST_DANGER
-from search.games.chess.terms import DANGER_START, MATERIAL, OFFSETS, SQUARE_TABLES
+from search.games.chess.layers import INPUTS, LAST_UNIT, UNIT, Layers
+from search.games.chess.samples import MOST_MEN, NO_MAN, Samples
+from tt_store.native import entry
 
 Floats = NDArray[np.float32]
-_STEEPEST = float(np.log(10) / 400)
+STEEPEST = float(np.log(10) / 400)
 _FIRST_MOMENT, _SECOND_MOMENT, _TINY = 0.9, 0.999, 1e-8
+_WARM_STEPS, _LAST_STEP = 200, 0.01
+_MIRROR, _SIDE = 7, INPUTS // 2
+_MOST_WEIGHT = 127 / LAST_UNIT
+"""No weight may be larger: those of the last layer must fit into a byte."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How weights are fitted."""
+    """How a network is fitted."""
 
-    epochs: int = 10
-    batch: int = 4_096
-    step: float = 1.0
-    """The first step's length, in centipawns; it falls to a tenth."""
-    pull: float = 5e-9
-    """What a centipawn squared away from the start costs; keeps rare terms near it."""
-    result_share: float = 0.4
-    """The result's part of the aim; the rest is what the search's score predicts.
-
-    The results of a few thousand games are so noisy that a fit to them alone predicts new games worse.
-    """
+    hidden: int = 128
+    """Units of a view, a multiple of 16."""
+    buckets: int = 8
+    """Last layers, each for another number of men."""
+    epochs: int = 20
+    batch: int = 16_384
+    step: float = 1e-3
+    result_share: float = 0.3
+    """The result's part of the aim, 0..1; the rest is what the search's score predicts."""
     seed: int = 1
 
 
-@dataclass
-class Weights:
-    """All weights as real numbers."""
+class Network(NamedTuple):
+    """The weights as real numbers, in the shapes of `search.games.chess.layers.Layers`."""
 
-    pairs: Floats
-    """`[COLUMNS, 2]`: for the middle game and for the end game."""
-    units: Floats
-    """`[D]`: of danger."""
-
-    def copy(self) -> Weights:
-        """Return weights that change by themselves."""
-        return Weights(self.pairs.copy(), self.units.copy())
+    rows: Floats
+    bias: Floats
+    last: Floats
+    offsets: Floats
 
 
-def current_weights() -> Weights:
-    """Return the table's weights."""
-    pairs = np.zeros((COLUMNS, 2), np.float32)
-    for name, place in _places().items():
-        pairs[place : place + len(table.WEIGHTS[name])] = table.WEIGHTS[name]
-    return Weights(pairs, np.array([unit for units in table.DANGER.values() for unit in units], np.float32))
+def random_network(settings: Settings) -> Network:
+    """Return a network that knows nothing."""
+    rng = np.random.default_rng(settings.seed)
+    rows = 0.05 * rng.standard_normal((INPUTS, settings.hidden), np.float32)
+    last = 0.3 * rng.standard_normal((1, 1, settings.hidden), np.float32) * np.array([[[1.0], [-1.0]]], np.float32)
+    return Network(
+        rows.astype(np.float32),
+        np.full(settings.hidden, 0.1, np.float32),
+        np.repeat(last, settings.buckets, 0).astype(np.float32),
+        np.zeros(settings.buckets, np.float32),
+    )
 
 
-def _places() -> dict[str, int]:
-    """Return the first column of each term of packed weights."""
-    places = {name: offset for name, offset in OFFSETS.items() if offset < DANGER_START}
-    places |= {name: TERMS + 32 * kind for kind, name in enumerate(SQUARE_TABLES)}
-    return places | {MATERIAL: COLUMNS - len(table.WEIGHTS[MATERIAL])}
+def real(layers: Layers) -> Network:
+    """Return the real numbers that whole ones stand for."""
+    single = np.float32
+    return Network(
+        layers.rows.astype(single) / single(UNIT),
+        layers.bias.astype(single) / single(UNIT),
+        layers.last.astype(single) / single(LAST_UNIT),
+        layers.offsets.astype(single) / single(UNIT * LAST_UNIT),
+    )
 
 
-def as_tables(weights: Weights) -> tuple[dict[str, list[tuple[int, int]]], dict[str, list[int]]]:
-    """Return weights as whole numbers, in the shape of the table."""
-    places = _places()
-    pairs = {
-        name: [
-            (round(float(middle)), round(float(end))) for middle, end in weights.pairs[places[name] :][: len(values)]
-        ]
-        for name, values in table.WEIGHTS.items()
-    }
-    units, start = {}, 0
-    for name, values in table.DANGER.items():
-        units[name] = [round(float(unit)) for unit in weights.units[start : start + len(values)]]
-        start += len(values)
-    return pairs, units
+def rounded(network: Network) -> Layers:
+    """Return the network as whole numbers."""
+    return Layers(
+        np.rint(network.rows * UNIT).astype(np.int16),
+        np.rint(network.bias * UNIT).astype(np.int16),
+        np.rint(network.last * LAST_UNIT).astype(np.int16),
+        np.rint(network.offsets * UNIT * LAST_UNIT).astype(np.int64),
+    )
 
 
-def estimates(features: Features, weights: Weights) -> Floats:
-    """Return the evaluations of the positions in centipawns, unrounded."""
-    return _Forward(features, weights).values
-
-
-class _Forward:
-    """The evaluation of some positions, with what its gradient needs."""
-
-    def __init__(self, features: Features, weights: Weights) -> None:
-        halves = features.counts @ weights.pairs
-        self.middle_part = features.scale * features.share
-        self.end_part = features.scale * (1 - features.share)
-        self.attack = np.clip(features.attack @ weights.units, 0, MOST_DANGER)
-        self.defence = np.clip(features.defence @ weights.units, 0, MOST_DANGER)
-        middle = halves[:, 0] + (self.attack**2 - self.defence**2) / 2**MIDDLE_SHIFT
-        end = halves[:, 1] + (self.attack - self.defence) / 2**END_SHIFT
-        self.values: Floats = self.middle_part * middle + self.end_part * end
-
-    def slope(self, danger: Floats) -> Floats:
-        """Return how much the evaluation changes with a unit of danger."""
-        steep = self.middle_part * 2 * danger / 2**MIDDLE_SHIFT + self.end_part / 2**END_SHIFT
-        slope: Floats = np.where((danger > 0) & (danger < MOST_DANGER), steep, 0)
-        return slope
-
-
-def predictions(values: Floats, steepness: float) -> Floats:
-    """Return the expected share of the point of the side to move."""
-    shares: Floats = 1 / (1 + np.exp(-steepness * _STEEPEST * values))
-    return shares
-
-
-def logistic_loss(values: Floats, aims: Floats, steepness: float) -> float:
-    """Return the mean of the logistic loss."""
-    shares = np.clip(predictions(values, steepness).astype(np.float64), 1e-9, 1 - 1e-9)
-    return float(-(aims * np.log(shares) + (1 - aims) * np.log(1 - shares)).mean())
-
-
-def best_steepness(values: Floats, aims: Floats) -> float:
-    """Return the steepness with the least loss, by golden section."""
-    low, high, ratio = 0.1, 4.0, (5**0.5 - 1) / 2
-    while high - low > 1e-3:
-        left, right = high - ratio * (high - low), low + ratio * (high - low)
-        if logistic_loss(values, aims, left) < logistic_loss(values, aims, right):
-            high = right
-        else:
-            low = left
-    return (low + high) / 2
-
-
-def select(features: Features, rows: NDArray[np.int64] | slice) -> Features:
-    """Return the features of some of the positions."""
-    return Features(*(getattr(features, name)[rows] for name in Features.__dataclass_fields__))
-
-
-def gradients(features: Features, aims: Floats, weights: Weights, steepness: float) -> tuple[Floats, Floats]:
-    """Return how the mean loss changes with each weight: of pairs, and of units."""
-    forward = _Forward(features, weights)
-    error = (predictions(forward.values, steepness) - aims) * np.float32(steepness * _STEEPEST / len(aims))
-    pull = np.stack((error * forward.middle_part, error * forward.end_part), axis=1)
-    pairs = features.counts.T @ pull
-    units = features.attack.T @ (error * forward.slope(forward.attack))
-    units -= features.defence.T @ (error * forward.slope(forward.defence))
-    return pairs, units
+@entry
+def _learn(
+    men: NDArray[np.int16],
+    aims: Floats,
+    flips: NDArray[np.int64],
+    network: Network,
+    gradient: Network,
+    estimates: Floats,
+) -> None:
+    """Put the estimates of some positions into an array, and add the slopes of their losses to a gradient."""
+    hidden, buckets = network.bias.size, network.offsets.size
+    views = np.empty((2, hidden), np.float32)
+    slopes = np.empty((2, hidden), np.float32)
+    for index in range(len(aims)):
+        views[0] = network.bias
+        views[1] = network.bias
+        number = 0
+        while number < MOST_MEN and men[index, number] != NO_MAN:
+            own = np.int64(men[index, number]) ^ flips[index]
+            # The other side sees the man upside down, and its own where this side sees the other's.
+            other = (own ^ 56) + (_SIDE if own < _SIDE else -_SIDE)
+            for unit in range(hidden):
+                views[0, unit] += network.rows[own, unit]
+            for unit in range(hidden):
+                views[1, unit] += network.rows[other, unit]
+            number += 1
+        bucket = (number - 1) * buckets // MOST_MEN
+        last = network.last[bucket]
+        estimate = network.offsets[bucket]
+        for side in range(2):
+            for unit in range(hidden):
+                lit = min(max(views[side, unit], np.float32(0)), np.float32(1))
+                estimate += lit * lit * last[side, unit]
+        estimates[index] = estimate
+        error = np.float32(1 / (1 + np.exp(-estimate))) - aims[index]
+        gradient.offsets[bucket] += error
+        for side in range(2):
+            for unit in range(hidden):
+                lit = min(max(views[side, unit], np.float32(0)), np.float32(1))
+                gradient.last[bucket, side, unit] += error * lit * lit
+                is_between = lit == views[side, unit]
+                slopes[side, unit] = 2 * error * lit * last[side, unit] if is_between else np.float32(0)
+        for unit in range(hidden):
+            gradient.bias[unit] += slopes[0, unit] + slopes[1, unit]
+        for place in range(number):
+            own = np.int64(men[index, place]) ^ flips[index]
+            other = (own ^ 56) + (_SIDE if own < _SIDE else -_SIDE)
+            for unit in range(hidden):
+                gradient.rows[own, unit] += slopes[0, unit]
+            for unit in range(hidden):
+                gradient.rows[other, unit] += slopes[1, unit]
 
 
 class _Adam:
@@ -165,42 +157,110 @@ class _Adam:
         mean = self._mean / (1 - _FIRST_MOMENT**self._time)
         square = self._square / (1 - _SECOND_MOMENT**self._time)
         weights -= length * mean / (np.sqrt(square) + _TINY)
+        np.clip(weights, -_MOST_WEIGHT, _MOST_WEIGHT, out=weights)
 
 
-def fit(
-    features: Features,
-    aims: Floats,
-    start: Weights,
-    steepness: float,
-    settings: Settings = Settings(),
-    on_epoch: Callable[[int, Weights], None] = lambda _epoch, _weights: None,
-) -> Weights:
-    """Return the weights that predict the aims best, from a start and not far from it.
+class Trainer:
+    """Holds a network and moves it, on all cores that this process may use.
 
     Parameters
     ----------
-    features, aims
-        `N` positions, and the share of the point that their side to move got.
-    start
-        Where the fit begins, and what it is pulled to.
-    steepness
-        From `best_steepness` at the start: it fixes the unit of the weights.
-    settings
-        How it is done; equal seeds give equal weights.
-    on_epoch
-        Called after each epoch with its number and the weights so far.
+    network
+        Where to begin; changed in place.
     """
-    weights, rng = start.copy(), np.random.default_rng(settings.seed)
-    steps_of_pairs, steps_of_units = _Adam(weights.pairs), _Adam(weights.units)
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self._adams = [_Adam(layer) for layer in network]
+        self._gradients = [Network(*map(np.zeros_like, network)) for _ in os.sched_getaffinity(0)]
+        self._pool = ThreadPoolExecutor(len(self._gradients))
+
+    def slopes(self, samples: Samples, aims: Floats, flips: NDArray[np.int64]) -> tuple[Floats, Network]:
+        """Return the estimates of some positions, in units of the last layer, and the gradient of their mean loss."""
+        estimates = np.empty(len(aims), np.float32)
+        borders = np.linspace(0, len(aims), len(self._gradients) + 1).astype(int)
+        jobs = []
+        for gradient, (first, last) in zip(self._gradients, pairwise(borders), strict=True):
+            for layer in gradient:
+                layer[...] = 0
+            part = slice(first, last)
+            job = (samples.men[part], aims[part], flips[part], self.network, gradient, estimates[part])
+            jobs.append(self._pool.submit(_learn, *job))
+        for waiting in jobs:
+            waiting.result()
+        means = [np.mean(layers, axis=0) for layers in zip(*self._gradients, strict=True)]
+        share = np.float32(len(self._gradients) / len(aims))
+        return estimates, Network(*((mean * share).astype(np.float32) for mean in means))
+
+    def step(self, gradient: Network, length: float) -> None:
+        """Move the network against a gradient."""
+        for adam, layer, slope in zip(self._adams, self.network, gradient, strict=True):
+            adam.step(layer, slope, length)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown()
+
+
+def shares_of(estimates: Floats) -> Floats:
+    """Return the expected share of the point of the side to move."""
+    return (1 / (1 + np.exp(-estimates))).astype(np.float32)
+
+
+def logistic_loss(estimates: Floats, aims: Floats) -> float:
+    """Return the mean of the logistic loss."""
+    shares = np.clip(shares_of(estimates).astype(np.float64), 1e-9, 1 - 1e-9)
+    return float(-(aims * np.log(shares) + (1 - aims) * np.log(1 - shares)).mean())
+
+
+def best_steepness(scores: Floats, shares: Floats) -> float:
+    """Return the steepness ``k`` with which ``1 / (1 + 10^(-k score / 400))`` predicts shares best (golden section)."""
+    low, high, ratio = 0.1, 4.0, (5**0.5 - 1) / 2
+    while high - low > 1e-3:
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        losses = [logistic_loss(scores * np.float32(k * STEEPEST), shares) for k in (left, right)]
+        low, high = (low, right) if losses[0] < losses[1] else (left, high)
+    return (low + high) / 2
+
+
+def aims_of(samples: Samples, steepness: float, result_share: float) -> Floats:
+    """Return what the network is to predict: a mean of results and of what the scores predict."""
+    expected = shares_of(samples.scores * np.float32(steepness * STEEPEST))
+    aims: Floats = np.float32(result_share) * samples.shares + np.float32(1 - result_share) * expected
+    return aims
+
+
+def fit(
+    samples: Samples,
+    aims: Floats,
+    trainer: Trainer,
+    settings: Settings = Settings(),
+    on_epoch: Callable[[int, float], None] = lambda _epoch, _loss: None,
+) -> None:
+    """Move a trainer's network until it predicts the aims of some positions well.
+
+    Parameters
+    ----------
+    samples, aims
+        `N` positions, and the share of the point to predict for each, 0..1.
+    trainer
+        Holds the network.
+    settings
+        How it is done; equal seeds give equal networks on machines of as many cores.
+    on_epoch
+        Called after each epoch with its number and its mean loss.
+    """
+    rng = np.random.default_rng(settings.seed)
+    batches = -(-len(aims) // settings.batch)
+    total, number = settings.epochs * batches, 0
     for epoch in range(settings.epochs):
-        length = settings.step * 0.1 ** (epoch / settings.epochs)
-        order = rng.permutation(len(aims))
+        order, loss = rng.permutation(len(aims)), 0.0
         for first in range(0, len(order), settings.batch):
             rows = order[first : first + settings.batch]
-            pairs, units = gradients(select(features, rows), aims[rows], weights, steepness)
-            pairs += 2 * settings.pull * (weights.pairs - start.pairs)
-            units += 2 * settings.pull * (weights.units - start.units)
-            steps_of_pairs.step(weights.pairs, pairs, length)
-            steps_of_units.step(weights.units, units, length)
-        on_epoch(epoch + 1, weights)
-    return weights
+            flips = rng.integers(0, 2, len(rows)) * _MIRROR
+            estimates, gradient = trainer.slopes(samples.part(rows), aims[rows], flips)
+            loss += logistic_loss(estimates, aims[rows]) * len(rows)
+            number += 1
+            fall = _LAST_STEP + (1 - _LAST_STEP) * (1 + np.cos(np.pi * number / total)) / 2
+            trainer.step(gradient, settings.step * min(1.0, number / _WARM_STEPS) * fall)
+        on_epoch(epoch + 1, loss / len(aims))

@@ -1,4 +1,4 @@
-"""Playing a move: new boards, key and piece-square sum, turned to the other side's view."""
+"""Playing a move: new boards and key, turned to the other side's view."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ from search.games.chess.board import (
 )
 from search.games.chess.keys import BLACK_KEY, KIND_STRIDE, OTHER_SIDE, TURN_INDEX, man_key, mark_key
 from search.games.chess.moves import C1, D1, F1, G1, STEP
-from search.games.chess.terms import man_value
 from search.jit import helper, inlined
 from tt_store.native import Integer, Word, as_word, swap_bytes, trailing_zeros
 
@@ -106,12 +105,10 @@ def play(position: Position, move: int) -> Position:
     man = kind_at(position, origin)
     others = occupied(position) & ~position.own
     key = position.key ^ BLACK_KEY ^ man_key((man * KIND_STRIDE | origin) ^ turn)
-    score = position.score - man_value(man, origin)
     is_capture = others & arrival != NOTHING
     if is_capture:
         victim = kind_at(position, landing)
         key ^= man_key((victim * KIND_STRIDE | OTHER_SIDE | landing) ^ turn)
-        score += man_value(victim, landing ^ TURN_SQUARE)
     own = position.own & cleared | arrival
     others &= ~arrival
     pawns = _carried(position.pawns, origin, cleared, landing)
@@ -136,16 +133,13 @@ def play(position: Position, move: int) -> Position:
         pawns ^= bit(taken)
         others ^= bit(taken)
         key ^= man_key((PAWN * KIND_STRIDE | OTHER_SIDE | taken) ^ turn)
-        score += man_value(PAWN, taken ^ TURN_SQUARE)
     elif kind == CASTLING:
         beside = D1 if target < origin else F1
         straights = straights & ~bit(target) | bit(beside)
         # In Chess960 the king may land where its rook stood, and the rook where the king did.
         own = own & ~(bit(target) & ~arrival) | bit(beside)
         key ^= man_key((ROOK * KIND_STRIDE | target) ^ turn) ^ man_key((ROOK * KIND_STRIDE | beside) ^ turn)
-        score += man_value(ROOK, beside) - man_value(ROOK, target)
     key ^= man_key((made * KIND_STRIDE | landing) ^ turn)
-    score += man_value(made, landing)
 
     # Step 3. Marks: few moves change them.
     lost = bit(origin) | bit(target) | RANK_6
@@ -169,7 +163,6 @@ def play(position: Position, move: int) -> Position:
         swap_bytes(marks),
         _state_after(position.state, is_capture or man == PAWN, marks),
         key,
-        -score,
     )
 
 
@@ -188,5 +181,4 @@ def pass_turn(position: Position) -> Position:
         swap_bytes(marks),
         _state_after(position.state, False, marks),
         position.key ^ BLACK_KEY ^ _mark_keys(position.marks ^ marks, turn),
-        -position.score,
     )

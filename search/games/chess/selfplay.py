@@ -1,4 +1,4 @@
-"""Games of the search against itself, for tuning: positions with what became of them, as lines of EPD.
+"""Games of the search against itself, for the trainer: positions with what became of them, as lines of EPD.
 
 A line is a FEN with two operations (Edwards 1994)::
 
@@ -33,14 +33,17 @@ WHITE_WINS, BLACK_WINS, DRAWN = "1-0", "0-1", "1/2-1/2"
 SHARES = {WHITE_WINS: 1.0, DRAWN: 0.5, BLACK_WINS: 0.0}
 """White's share of the point by the result."""
 
-RANDOM_PLIES = 8
-FAIREST = 150
+RANDOM_PLIES = 6, 10
+"""A game begins with so many random plies, at least and at most."""
+FAIREST = 350
 """A game starts where the search sees no larger advantage."""
-DECISIVE, DECISIVE_PLIES = 800, 6
+DECISIVE, DECISIVE_PLIES = 1_500, 5
 """A game is won when the winner's advantage has been so large for so many plies."""
 LEVEL, LEVEL_PLIES, LEVEL_FROM = 6, 16, 100
 """A game is drawn when no side has had any advantage for so many plies, from a ply on."""
 LAST_PLY = 400
+MOST_SCORE = 3_000
+"""A position of a larger score, either way, teaches nothing."""
 MOST_DEPTH = 30
 
 
@@ -57,10 +60,10 @@ class Sample(NamedTuple):
 class Plan:
     """How games are played."""
 
-    nodes: int = 2_000
+    nodes: int = 1_500
     """Nodes a move."""
-    keep: float = 0.3
-    """Probability that a quiet position is kept: neighbours tell little that is new, and many games tell more."""
+    keep: float = 1.0
+    """Probability that a quiet position is kept."""
     table_mb: float = 16.0
 
 
@@ -134,7 +137,7 @@ class Player:
             if verdict is not None:
                 result = verdict
                 break
-            if rng.random() < self.plan.keep and abs(score) < MATE_BOUND and _is_sample(position, move):
+            if rng.random() < self.plan.keep and abs(score) < MOST_SCORE and _is_sample(position, move):
                 kept.append((self.game.text(position), score))
             following = self.referee.play(position, move)
             history = self.referee.history_after(history, facts, self.referee.facts(following))
@@ -144,7 +147,7 @@ class Player:
     def _opening(self, rng: random.Random) -> Any:
         """Return the position after random moves, None if the game is over by then."""
         position = self.game.parse("")
-        for _ in range(RANDOM_PLIES):
+        for _ in range(rng.randint(*RANDOM_PLIES)):
             moves = self.referee.legal_moves(position)
             if not moves:
                 return None

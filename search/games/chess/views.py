@@ -1,35 +1,10 @@
-"""What the terms of the evaluation see: one side's view, in which that side's pawns go upward; and sets of squares."""
+"""The board as the side sees it that is not to move."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
-from search.games.chess.board import EVERYWHERE, FILE_A, FILE_H, Position, occupied
+from search.games.chess.board import Position, occupied
 from search.jit import helper, inlined
-from tt_store.native import Word, swap_bytes
-
-_WITHOUT_A = EVERYWHERE ^ FILE_A
-_WITHOUT_H = EVERYWHERE ^ FILE_H
-
-
-class Activity(NamedTuple):
-    """What one side's men attack, seen from that side, and what this is worth."""
-
-    score: int
-    """Packed sum of the terms of single pieces."""
-    danger: int
-    """Units of danger to the other king, by the pieces near it."""
-    pawns: Word
-    """Squares that the side's pawns attack; likewise the next ones."""
-    knights: Word
-    bishops: Word
-    rooks: Word
-    queens: Word
-    all: Word
-    twice: Word
-    """Squares that at least two men attack."""
+from tt_store.native import swap_bytes
 
 
 @helper
@@ -45,30 +20,7 @@ def opposite(position: Position) -> Position:
         swap_bytes(position.marks),
         position.state,
         position.key,
-        -position.score,
     )
-
-
-@inlined
-def fill_up(board: Word) -> Word:
-    """Return some squares and all above them on their files."""
-    board |= board << np.uint64(8)
-    board |= board << np.uint64(16)
-    return board | board << np.uint64(32)
-
-
-@inlined
-def fill_down(board: Word) -> Word:
-    """Return some squares and all below them on their files."""
-    board |= board >> np.uint64(8)
-    board |= board >> np.uint64(16)
-    return board | board >> np.uint64(32)
-
-
-@inlined
-def beside(board: Word) -> Word:
-    """Return the left and right neighbours of some squares."""
-    return (board & _WITHOUT_A) >> np.uint64(1) | (board & _WITHOUT_H) << np.uint64(1)
 
 
 @inlined

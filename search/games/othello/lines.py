@@ -17,20 +17,9 @@ from typing import Any
 import numpy as np
 
 from search.jit import inlined
+from tt_store.lanes import count_leading_zeros, join_lanes, lanes_of, load_lanes, rotate_lanes, spread
 from tt_store.layout import WORD_BYTES
-from tt_store.native import (
-    Word,
-    as_word,
-    constant_table,
-    count_leading_zeros,
-    join_lanes,
-    lanes_of,
-    load_lanes,
-    rotate_lanes,
-    spread,
-    trailing_zeros,
-    word_primitive,
-)
+from tt_store.native import Word, as_word, constant_table, trailing_zeros, word_primitive
 
 _INNER_ROWS, _INNER_COLUMNS = 0x00FF_FFFF_FFFF_FF00, 0x7E7E_7E7E_7E7E_7E7E
 _INNER = _INNER_ROWS & _INNER_COLUMNS
