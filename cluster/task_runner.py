@@ -23,6 +23,9 @@ _LONGEST_WAIT_S = 0.001
 _PATIENCE = 0.05
 """A follower looks at its board again after this share of the time that it has been waiting."""
 
+_TRIES = 20
+"""How often a board is read or written anew that another one has written at the same moment."""
+
 
 def run_task(searcher: AnySearcher, task: Task) -> TaskResult:
     """Run one task on a searcher: what every real worker does."""
@@ -140,11 +143,21 @@ def _lead(searcher: AnySearcher, task: Task) -> TaskResult:
 
 def _answer_to(task: Task, board: Board) -> TaskResult | None:
     """Return a follower's answer to a task; None if it was the splitter that ended it."""
-    written = board.read()
-    if written is None or written[0] != task.task_id:
-        return None
+    # Race: a second follower may be writing over the first one's answer; either will do.
+    for _ in range(_TRIES):
+        if board.number != task.task_id:
+            return None
+        written = board.read()
+        if written is not None and written[0] == task.task_id:
+            return _read_answer(task, written[1])
+        time.sleep(_SHORTEST_WAIT_S)
+    return None
+
+
+def _read_answer(task: Task, text: bytes) -> TaskResult | None:
+    """Return the answer that a text is, None if it is none to this task."""
     try:
-        (answer,) = unpack_results(written[1])
+        (answer,) = unpack_results(text)
     except (RecordError, ValueError):
         # No answer of ours, whatever wrote it: the task is handed out again.
         return None
@@ -169,12 +182,21 @@ def _follow(searcher: AnySearcher, task: Task) -> TaskResult:
         result = search_task(searcher, led, task.task_id)
         statistics, busy_s = statistics.merged(result.statistics), busy_s + result.elapsed_s
         text = pack_results([result])
-        if result.is_finished and len(text) <= MOST_BYTES:
-            # Race: two followers that end at once may mix up their texts, which fails the checksum.
-            answers.write(led.task_id, text)
+        if result.is_finished and len(text) <= MOST_BYTES and not controls.is_aborted(led.task_id):
+            _give_answer(answers, led.task_id, text)
             controls.abort(led.task_id)
         waiting_since_s = time.perf_counter()
     return followed(task, status, statistics, busy_s)
+
+
+def _give_answer(board: Board, task_id: int, text: bytes) -> None:
+    """Write an answer so that it, or another follower's to the same task, can be read."""
+    for _ in range(_TRIES):
+        board.write(task_id, text)
+        # Race: two followers that end at once may mix up their texts, which fails the checksum; both write again.
+        written = board.read()
+        if written is not None and written[0] == task_id:
+            return
 
 
 def _led_task(board: Board) -> Task | None:
