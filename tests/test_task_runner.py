@@ -15,7 +15,7 @@ from test_dynamic_search import EXACT
 
 from cluster.position_rules import words_of
 from cluster.records import Task, TaskResult, pack_results, pack_tasks
-from cluster.task_runner import run_task, search_task
+from cluster.task_runner import _answer_to, _give_answer, run_task, search_task
 from search import workspace as at
 from search.boards import BOARD_WORDS, BOARDS, MOST_BYTES, Board
 from search.controls import CONTROL_WORDS, Controls
@@ -89,6 +89,31 @@ def test_a_leader_that_is_ended_returns_what_a_follower_has_answered(searchers: 
         result = leading.result(timeout=60)
     assert (result.score, result.line, result.is_finished) == (12, (4,), True)
     assert result.statistics.nodes != 1, "the work is its own"
+
+
+class DisturbedBoard(Board):
+    """A board on which another one writes at the same moment, for the first few looks at it."""
+
+    looks, disturbed = 0, 3
+
+    def read(self) -> tuple[int, bytes] | None:
+        self.looks += 1
+        return None if self.looks <= self.disturbed else super().read()
+
+
+def test_a_disturbed_answer_is_written_again_and_read_again() -> None:
+    words = (ctypes.c_int64 * BOARD_WORDS)()
+    task = task_of("", 5)
+    answer = TaskResult(5, 1, 12, task.alpha, task.beta, at.RUNNING, (4,), Statistics(nodes=1), 0.5, 4)
+    written = DisturbedBoard(ctypes.addressof(words))
+    _give_answer(written, 5, pack_results([answer]))
+    assert written.looks == 4
+    read = DisturbedBoard(ctypes.addressof(words))
+    assert _answer_to(task, read) == answer
+    assert read.looks == 4
+    read.disturbed = 10**6
+    assert _answer_to(task, read) is None, "nobody looks for ever"
+    assert _answer_to(task._replace(task_id=6), Board(ctypes.addressof(words))) is None
 
 
 @pytest.mark.parametrize("answer", [None, b"", b"\x90", pack_tasks([task_of("", 5)])])
