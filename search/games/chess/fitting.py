@@ -13,16 +13,20 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from search.games.chess.board import TURN_SQUARE
 from search.games.chess.layers import INPUTS, LAST_UNIT, UNIT, Layers
 from search.games.chess.samples import MOST_MEN, NO_MAN, Samples
-from tt_store.native import entry
+from tt_store.native import Integer, entry, helper
 
 Floats = NDArray[np.float32]
+Real = Any
+"""A ``numpy.float32`` to the compiler."""
+
 STEEPEST = float(np.log(10) / 400)
 _FIRST_MOMENT, _SECOND_MOMENT, _TINY = 0.9, 0.999, 1e-8
 _WARM_STEPS, _LAST_STEP = 200, 0.01
@@ -90,6 +94,57 @@ def rounded(network: Network) -> Layers:
     )
 
 
+@helper
+def _inputs(man: Integer, flip: Integer) -> tuple[Integer, Integer]:
+    """Return a man's inputs in the mover's view and in the other side's, who sees it upside down and as the other's."""
+    own = np.int64(man) ^ flip
+    return own, (own ^ TURN_SQUARE) + (_SIDE if own < _SIDE else -_SIDE)
+
+
+@helper
+def _lit(unit: Real) -> Real:
+    """Return what a unit of a view tells the last layer, before it is squared."""
+    return min(max(unit, np.float32(0)), np.float32(1))
+
+
+@helper
+def _look(men: NDArray[np.int16], flip: Integer, network: Network, views: Floats) -> int:
+    """Put both views of a position into an array `[2, H]`; returns how many men there are."""
+    views[0] = network.bias
+    views[1] = network.bias
+    number = 0
+    while number < MOST_MEN and men[number] != NO_MAN:
+        own, other = _inputs(men[number], flip)
+        for unit in range(network.bias.size):
+            views[0, unit] += network.rows[own, unit]
+        for unit in range(network.bias.size):
+            views[1, unit] += network.rows[other, unit]
+        number += 1
+    return number
+
+
+@helper
+def _judge(views: Floats, last: Floats, offset: Real) -> Real:
+    """Return the estimate that a last layer makes of both views."""
+    estimate = offset
+    for side in range(2):
+        for unit in range(views.shape[1]):
+            lit = _lit(views[side, unit])
+            estimate += lit * lit * last[side, unit]
+    return estimate
+
+
+@helper
+def _blame(error: Real, views: Floats, last: Floats, gradient_of_last: Floats, slopes: Floats) -> None:
+    """Add the loss's slope by the last layer to its gradient, and put that by the views into an array `[2, H]`."""
+    for side in range(2):
+        for unit in range(views.shape[1]):
+            lit = _lit(views[side, unit])
+            gradient_of_last[side, unit] += error * lit * lit
+            is_between = lit == views[side, unit]
+            slopes[side, unit] = 2 * error * lit * last[side, unit] if is_between else np.float32(0)
+
+
 @entry
 def _learn(
     men: NDArray[np.int16],
@@ -104,39 +159,17 @@ def _learn(
     views = np.empty((2, hidden), np.float32)
     slopes = np.empty((2, hidden), np.float32)
     for index in range(len(aims)):
-        views[0] = network.bias
-        views[1] = network.bias
-        number = 0
-        while number < MOST_MEN and men[index, number] != NO_MAN:
-            own = np.int64(men[index, number]) ^ flips[index]
-            # The other side sees the man upside down, and its own where this side sees the other's.
-            other = (own ^ 56) + (_SIDE if own < _SIDE else -_SIDE)
-            for unit in range(hidden):
-                views[0, unit] += network.rows[own, unit]
-            for unit in range(hidden):
-                views[1, unit] += network.rows[other, unit]
-            number += 1
+        number = _look(men[index], flips[index], network, views)
         bucket = (number - 1) * buckets // MOST_MEN
-        last = network.last[bucket]
-        estimate = network.offsets[bucket]
-        for side in range(2):
-            for unit in range(hidden):
-                lit = min(max(views[side, unit], np.float32(0)), np.float32(1))
-                estimate += lit * lit * last[side, unit]
+        estimate = _judge(views, network.last[bucket], network.offsets[bucket])
         estimates[index] = estimate
         error = np.float32(1 / (1 + np.exp(-estimate))) - aims[index]
         gradient.offsets[bucket] += error
-        for side in range(2):
-            for unit in range(hidden):
-                lit = min(max(views[side, unit], np.float32(0)), np.float32(1))
-                gradient.last[bucket, side, unit] += error * lit * lit
-                is_between = lit == views[side, unit]
-                slopes[side, unit] = 2 * error * lit * last[side, unit] if is_between else np.float32(0)
+        _blame(error, views, network.last[bucket], gradient.last[bucket], slopes)
         for unit in range(hidden):
             gradient.bias[unit] += slopes[0, unit] + slopes[1, unit]
         for place in range(number):
-            own = np.int64(men[index, place]) ^ flips[index]
-            other = (own ^ 56) + (_SIDE if own < _SIDE else -_SIDE)
+            own, other = _inputs(men[index, place], flips[index])
             for unit in range(hidden):
                 gradient.rows[own, unit] += slopes[0, unit]
             for unit in range(hidden):
