@@ -145,7 +145,8 @@ def test_search_keeps_its_limits() -> None:
     assert [(run.code, run.err) for run in runs] == [(0, "")] * len(questions)
     deep, short, timed, won = (json.loads(run.out) for run in runs)
     assert (deep["depth"], deep["position"]) == (5, "")
-    assert 4_000 < short["nodes"] <= 5_000 + 2 * 7
+    # A team ends with its leader, whose half of the nodes may be spent before the follower's.
+    assert 2_400 < short["nodes"] <= 5_000 + 2 * 7
     assert 0.2 < timed["time_s"] < 1
     assert (won["mate_in"], won["depth"]) == (1, 1)
 
