@@ -25,8 +25,8 @@ from search.games.chess.fitting import (
     rounded,
     shares_of,
 )
-from search.games.chess.layers import INPUTS, LAST_UNIT, UNIT, unpack
-from search.games.chess.samples import MOST_MEN, NO_MAN, Samples, inputs_of, read_samples
+from search.games.chess.layers import INPUTS, LAST_UNIT, MOST_MEN, UNIT, unpack
+from search.games.chess.samples import NO_MAN, Samples, inputs_of, read_samples
 from search.games.chess.selfplay import (
     BLACK_WINS,
     DRAWN,

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.games.chess.board import TURN_SQUARE
-from search.games.chess.layers import INPUTS, LAST_UNIT, UNIT, Layers
-from search.games.chess.samples import MOST_MEN, NO_MAN, Samples
+from search.games.chess.layers import INPUTS, LAST_UNIT, MOST_MEN, UNIT, Layers
+from search.games.chess.samples import NO_MAN, Samples
 from tt_store.native import Integer, entry, helper
 
 Floats = NDArray[np.float32]

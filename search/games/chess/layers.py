@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+SQUARES, MOST_MEN = 64, 32
 INPUTS = 768
 """Men of a view: by side, kind and square."""
 UNIT, LAST_UNIT = 255, 64

@@ -25,7 +25,7 @@ from search.games.chess.board import (
     kind_at,
     occupied,
 )
-from search.games.chess.layers import INPUTS, LAST_UNIT, UNIT, unpack
+from search.games.chess.layers import INPUTS, LAST_UNIT, MOST_MEN, SQUARES, UNIT, unpack
 from search.games.chess.network_weights import HIDDEN, OFFSETS, PACKED, SCALE
 from search.games.chess.views import opposite
 from search.jit import helper, inlined
@@ -44,10 +44,8 @@ from tt_store.native import (
     write_int,
 )
 
-SQUARES = 64
 SIDE_INPUTS = INPUTS // 2
 ROW_BYTES = HIDDEN * SHORT_BYTES
-MOST_MEN = 32
 BUCKETS = len(OFFSETS)
 """Last layers, each for another number of men."""
 

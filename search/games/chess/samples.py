@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search.games.chess.board import TURN_SQUARE
-from search.games.chess.layers import INPUTS
+from search.games.chess.layers import INPUTS, MOST_MEN, SQUARES
 from search.games.chess.placement import read_board
 from search.games.chess.selfplay import SHARES, read_sample
 
-MOST_MEN = 32
 NO_MAN = INPUTS
 _CHUNK = 100_000
 
@@ -39,7 +38,7 @@ def inputs_of(fen: str) -> list[int]:
     board, side = fen.split()[:2]
     turn, is_white = (0, True) if side == "w" else (TURN_SQUARE, False)
     return [
-        (man.is_white != is_white) * INPUTS // 2 + man.kind * 64 + (square ^ turn)
+        (man.is_white != is_white) * INPUTS // 2 + man.kind * SQUARES + (square ^ turn)
         for square, man in read_board(board).items()
     ]
 
